@@ -1,0 +1,198 @@
+//! `steward-agent check`: what the agent can and cannot see on this node, in plain words.
+
+use std::fmt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::kernel::cgroup::Hierarchy;
+use crate::kernel::error::Errors;
+use crate::kernel::process::Handle;
+use crate::scan::Scanner;
+
+/// How well one thing stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Grade {
+    /// As it should be.
+    Ok,
+    /// Worth knowing; nothing is wrong.
+    Note,
+    /// Something will be missing.
+    Trouble,
+}
+
+/// One finding.
+#[derive(Clone, Debug, Serialize)]
+pub struct Line {
+    /// What was looked at.
+    pub subject: &'static str,
+    /// How it stands.
+    pub grade: Grade,
+    /// What was found and, if need be, what to do.
+    pub text: String,
+}
+
+/// All findings.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// In the order in which they build on one another.
+    pub lines: Vec<Line>,
+}
+
+impl Report {
+    fn add(&mut self, subject: &'static str, grade: Grade, text: impl Into<String>) {
+        self.lines.push(Line { subject, grade, text: text.into() });
+    }
+
+    /// Whether anything needs an administrator.
+    #[must_use]
+    pub fn has_trouble(&self) -> bool {
+        self.lines.iter().any(|line| line.grade == Grade::Trouble)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in &self.lines {
+            let mark = match line.grade {
+                Grade::Ok => "ok     ",
+                Grade::Note => "note   ",
+                Grade::Trouble => "TROUBLE",
+            };
+            writeln!(f, "{mark}  {:<11} {}", line.subject, line.text)?;
+        }
+        Ok(())
+    }
+}
+
+/// Looks at everything that the agent needs.
+pub async fn run(config: &Config) -> Report {
+    let mut report = Report::default();
+    match config.check() {
+        Ok(()) => report.add("settings", Grade::Ok, format!("a scan every {}", config.interval)),
+        Err(error) => report.add("settings", Grade::Trouble, error.to_string()),
+    }
+    match Scanner::new(config.clone()) {
+        Ok(mut scanner) => {
+            hierarchy(scanner.hierarchy(), config, &mut report);
+            jobs(&mut scanner, &mut report);
+        }
+        Err(error) => report.add("cgroups", Grade::Trouble, error.to_string()),
+    }
+    privileges(&config.paths.proc, &mut report);
+    outputs(config, &mut report).await;
+    report
+}
+
+fn hierarchy(hierarchy: &Hierarchy, config: &Config, report: &mut Report) {
+    let root = config.paths.cgroup.display();
+    match hierarchy {
+        Hierarchy::V2(_) => report.add("cgroups", Grade::Ok, format!("version 2 at {root}")),
+        Hierarchy::V1(v1) => {
+            let mounted: Vec<_> = v1.controllers().collect();
+            report.add("cgroups", Grade::Ok, format!("version 1 at {root}: {}", mounted.join(", ")));
+            for (needed, why) in [("cpuacct", "CPU time"), ("memory", "memory")] {
+                if !mounted.contains(&needed) {
+                    let text = format!("controller {needed} is not mounted: no {why} of jobs");
+                    report.add("cgroups", Grade::Trouble, text);
+                }
+            }
+        }
+    }
+}
+
+fn jobs(scanner: &mut Scanner, report: &mut Report) {
+    let scan = scanner.scan(Instant::now());
+    let host = scanner.host();
+    match &host.cluster {
+        Some(cluster) => report.add("cluster", Grade::Ok, cluster.to_string()),
+        None => report.add(
+            "cluster",
+            Grade::Trouble,
+            "not known, so nothing is exported: set 'cluster' or paths.slurm_conf",
+        ),
+    }
+    match (&host.slurm_conf, &host.trouble) {
+        (_, Some(trouble)) => report.add("slurm.conf", Grade::Trouble, trouble.clone()),
+        (Some(path), None) => report.add("slurm.conf", Grade::Ok, path.display().to_string()),
+        (None, None) => report.add("slurm.conf", Grade::Note, "none found; it is not needed if 'cluster' is set"),
+    }
+    let scopes = scanner.hierarchy().scopes();
+    if scopes.is_empty() {
+        report.add("scopes", Grade::Note, "no Slurm scope yet: slurmd makes it with the first job (or is not running)");
+    }
+    for scope in scopes {
+        report.add("scopes", Grade::Ok, scope.display().to_string());
+    }
+    for node in &scan.nodes {
+        let running = node.jobs.iter().filter(|job| !job.ended);
+        let (mut count, mut processes, mut blind) = (0_u64, 0, 0);
+        for job in running {
+            count += 1;
+            processes += job.processes.count;
+            blind += u64::from(job.cpu.total.is_none() || job.memory.usage.is_none());
+        }
+        let text = format!("{}: {count} jobs, {processes} processes", node.name);
+        report.add("node", Grade::Ok, text);
+        if blind > 0 {
+            report.add("node", Grade::Trouble, format!(
+                "{}: {blind} jobs without CPU or memory figures: set JobAcctGatherType=jobacct_gather/cgroup and ConstrainRAMSpace=yes",
+                node.name));
+        }
+        if node.leftovers > 0 {
+            let text = format!("{}: {} job directories without a job are left behind", node.name, node.leftovers);
+            report.add("node", Grade::Note, text);
+        }
+    }
+    complaints(&scan.errors, report);
+}
+
+fn complaints(errors: &Errors, report: &mut Report) {
+    for error in errors.worth_logging() {
+        report.add("reading", Grade::Trouble, error.to_string());
+    }
+}
+
+/// Process 1 belongs to root: whoever can read its I/O and descriptors can read those of any job.
+fn privileges(proc_root: &Path, report: &mut Report) {
+    let seen = Handle::open(proc_root, 1).and_then(|init| {
+        init.io()?;
+        init.procfs().fd().map_err(|error| crate::kernel::process::from_procfs(&init.path("fd"), error))?;
+        Ok(())
+    });
+    match seen {
+        Ok(()) => report.add("privileges", Grade::Ok, "I/O and open files of all users can be read"),
+        Err(error) => report.add("privileges", Grade::Trouble, error.to_string()),
+    }
+}
+
+async fn outputs(config: &Config, report: &mut Report) {
+    if config.scrape.enabled {
+        report.add("scrape", Grade::Ok, format!("http://{}/metrics", config.scrape.listen));
+    } else {
+        report.add("scrape", Grade::Note, "off");
+    }
+    let Some(gateway) = &config.push.gateway else {
+        let (grade, text) = if config.scrape.enabled {
+            (Grade::Note, "off")
+        } else {
+            (Grade::Trouble, "off, and so is the listener: nobody will see anything")
+        };
+        report.add("push", grade, text);
+        return;
+    };
+    match ready(gateway, config.push.timeout.0).await {
+        Ok(()) => report.add("push", Grade::Ok, format!("{gateway} answers")),
+        Err(why) => report.add("push", Grade::Trouble, format!("{gateway}: {why}")),
+    }
+}
+
+async fn ready(gateway: &str, timeout: Duration) -> Result<(), String> {
+    let client = reqwest::Client::builder().timeout(timeout).build().map_err(|e| e.to_string())?;
+    let url = format!("{}/-/ready", gateway.trim_end_matches('/'));
+    let answer = client.get(&url).send().await.map_err(|error| error.to_string())?;
+    answer.error_for_status().map(|_| ()).map_err(|error| error.to_string())
+}

@@ -1,0 +1,80 @@
+//! The agent about itself.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use steward_common::metric;
+
+use super::float;
+use crate::kernel::error::{Errors, Reason};
+use crate::node::Node;
+use crate::sample::Samples;
+
+/// What the pusher counts, for the scan to export.
+#[derive(Debug, Default)]
+pub struct Pushes {
+    /// Requests that the gateway took.
+    pub ok: AtomicU64,
+    /// Requests that failed.
+    pub failed: AtomicU64,
+}
+
+/// Totals since the agent started.
+#[derive(Debug)]
+pub struct Own {
+    started: SystemTime,
+    scans: u64,
+    errors: BTreeMap<Reason, u64>,
+    last: (SystemTime, Duration),
+}
+
+impl Own {
+    /// An agent that started now.
+    #[must_use]
+    pub fn new(started: SystemTime) -> Self {
+        let errors = Reason::ALL.into_iter().map(|reason| (reason, 0)).collect();
+        Self { started, scans: 0, errors, last: (started, Duration::ZERO) }
+    }
+
+    /// Takes note of one scan.
+    pub fn note(&mut self, began: SystemTime, took: Duration, errors: &Errors) {
+        self.scans += 1;
+        self.last = (began, took);
+        for (reason, count) in errors.counts() {
+            *self.errors.entry(reason).or_insert(0) += count;
+        }
+    }
+
+    /// The self-metrics under the name of `node`; `series` is how many the jobs have. Several nodes
+    /// on one host share an agent, and with it these totals.
+    pub fn collect(&self, node: &Node, series: usize, pushes: Option<&Pushes>, out: &mut Samples) {
+        let (began, took) = self.last;
+        let running = || node.jobs.iter().filter(|job| !job.ended);
+        let processes: u64 = running().map(|job| job.processes.count).sum();
+        out.agent(&metric::AGENT_BUILD_INFO, &[&env!("CARGO_PKG_VERSION")], 1.0);
+        out.agent(&metric::AGENT_START_TIME, &[], unix(self.started));
+        out.agent(&metric::AGENT_LAST_SCAN_TIMESTAMP, &[], unix(began));
+        out.agent(&metric::AGENT_LAST_SCAN_DURATION, &[], took.as_secs_f64());
+        out.agent(&metric::AGENT_SCANS, &[], float(self.scans));
+        out.agent(&metric::AGENT_JOBS, &[], float(running().map(|_| 1).sum()));
+        out.agent(&metric::AGENT_PROCESSES, &[], float(processes));
+        out.agent(&metric::AGENT_LEFTOVERS, &[], float(node.leftovers));
+        out.agent(&metric::AGENT_SERIES, &[], float(series.try_into().unwrap_or(u64::MAX)));
+        let failed = pushes.map_or(0, |pushes| pushes.failed.load(Ordering::Relaxed));
+        for (reason, count) in &self.errors {
+            let count = if *reason == Reason::Push { failed } else { *count };
+            out.agent(&metric::AGENT_ERRORS, &[reason], float(count));
+        }
+        if let Some(pushes) = pushes {
+            let ok = pushes.ok.load(Ordering::Relaxed);
+            out.agent(&metric::AGENT_PUSHES, &[&"ok"], float(ok));
+            out.agent(&metric::AGENT_PUSHES, &[&"failed"], float(failed));
+        }
+    }
+}
+
+/// Seconds since 1970; a clock before that is a clock that is not set.
+fn unix(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}

@@ -1,0 +1,461 @@
+//! The agent's settings: strict, typed, with a default for every key.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::Deserialize;
+use steward_common::id::{ClusterName, NodeName};
+
+use crate::kernel::cgroup::DEFAULT_ROOT;
+use crate::sample::Selection;
+
+/// Where the configuration is looked for unless a flag says otherwise.
+pub const DEFAULT_PATH: &str = "/etc/steward/agent.toml";
+
+/// All settings. `deploy/config/agent.toml` explains each.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The cluster's name; found out if not set.
+    #[serde(deserialize_with = "from_text_option")]
+    pub cluster: Option<ClusterName>,
+    /// The only node to report; found out if not set.
+    #[serde(deserialize_with = "from_text_option")]
+    pub node: Option<NodeName>,
+    /// Time between two scans.
+    #[serde(deserialize_with = "from_text")]
+    pub interval: Span,
+    /// For how many intervals the final values of an ended job stay visible.
+    pub linger: u32,
+    /// What is logged: a level, or a filter.
+    pub log: String,
+    /// Where things are.
+    pub paths: Paths,
+    /// Which sets of metrics are exported.
+    pub metrics: Metrics,
+    /// Whose jobs are not reported.
+    pub exclude: Exclude,
+    /// What counts as scratch.
+    pub scratch: Scratch,
+    /// The listener for Prometheus.
+    pub scrape: Scrape,
+    /// The Pushgateway.
+    pub push: Push,
+}
+
+/// Where things are.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Paths {
+    /// The cgroup mount.
+    pub cgroup: PathBuf,
+    /// The proc mount.
+    pub proc: PathBuf,
+    /// Slurm's configuration; looked for in the usual places if not set.
+    pub slurm_conf: Option<PathBuf>,
+}
+
+/// Which sets of metrics are exported.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Metrics {
+    /// The sixteen inherited names.
+    pub original: bool,
+    /// Their successors in base units.
+    pub modern: bool,
+}
+
+/// Whose jobs are not reported.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Exclude {
+    /// User names or numeric user ids.
+    pub users: Vec<UserRef>,
+}
+
+/// A user by name or by number.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(untagged)]
+pub enum UserRef {
+    /// A numeric user id.
+    Uid(u32),
+    /// A user name; digits alone are taken as a user id.
+    Name(String),
+}
+
+impl UserRef {
+    /// Whether it means the user with that id and name.
+    #[must_use]
+    pub fn is(&self, uid: u32, name: Option<&str>) -> bool {
+        match self {
+            Self::Uid(own) => *own == uid,
+            Self::Name(own) => {
+                own.parse().is_ok_and(|own: u32| own == uid) || name == Some(own.as_str())
+            }
+        }
+    }
+}
+
+/// What counts as scratch.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Scratch {
+    /// Directories.
+    pub paths: Vec<PathBuf>,
+    /// File system types.
+    pub mount_types: Vec<String>,
+}
+
+/// The listener for Prometheus.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Scrape {
+    /// Whether to listen.
+    pub enabled: bool,
+    /// Where.
+    pub listen: SocketAddr,
+}
+
+/// The Pushgateway.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Push {
+    /// Its address; nothing is pushed if not set.
+    pub gateway: Option<String>,
+    /// How long one request may take.
+    #[serde(deserialize_with = "from_text")]
+    pub timeout: Span,
+    /// The share of the interval over which the pushes of all nodes are spread, from 0 to 1.
+    pub spread: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            cluster: None,
+            node: None,
+            interval: Span(Duration::from_secs(15)),
+            linger: 2,
+            log: "info".to_owned(),
+            paths: Paths::default(),
+            metrics: Metrics::default(),
+            exclude: Exclude::default(),
+            scratch: Scratch::default(),
+            scrape: Scrape::default(),
+            push: Push::default(),
+        }
+    }
+}
+
+impl Default for Paths {
+    fn default() -> Self {
+        Self { cgroup: DEFAULT_ROOT.into(), proc: "/proc".into(), slurm_conf: None }
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self { original: true, modern: true }
+    }
+}
+
+impl From<Metrics> for Selection {
+    fn from(metrics: Metrics) -> Self {
+        Self { original: metrics.original, modern: metrics.modern }
+    }
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self { paths: vec!["/scratch".into()], mount_types: Vec::new() }
+    }
+}
+
+impl Default for Scrape {
+    fn default() -> Self {
+        Self { enabled: true, listen: SocketAddr::from(([127, 0, 0, 1], 9866)) }
+    }
+}
+
+impl Default for Push {
+    fn default() -> Self {
+        Self { gateway: None, timeout: Span(Duration::from_secs(5)), spread: 0.5 }
+    }
+}
+
+/// A length of time, written `15s`, `500ms` or `2m`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span(pub Duration);
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let expected = || format!("expected a length of time such as 15s, 500ms or 2m, found {text:?}");
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (count, unit) = text.split_at(digits);
+        let count: u64 = count.parse().map_err(|_| expected())?;
+        let span = match unit {
+            "ms" => Duration::from_millis(count),
+            "s" => Duration::from_secs(count),
+            "m" => Duration::from_secs(count.checked_mul(60).ok_or_else(expected)?),
+            _ => return Err(expected()),
+        };
+        Ok(Self(span))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = self.0.as_millis();
+        if millis.is_multiple_of(1000) {
+            write!(f, "{}s", millis / 1000)
+        } else {
+            write!(f, "{millis}ms")
+        }
+    }
+}
+
+fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: FromStr<Err: fmt::Display>,
+{
+    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+}
+
+fn from_text_option<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: FromStr<Err: fmt::Display>,
+{
+    from_text(deserializer).map(Some)
+}
+
+/// A configuration that cannot be used; names the file.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The text is not a configuration.
+    #[error("{}:{line}:{column}: {message}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// A value makes no sense.
+    #[error("{key}: {message}")]
+    Senseless {
+        /// The key.
+        key: &'static str,
+        /// What is wrong and what to do.
+        message: String,
+    },
+}
+
+impl Config {
+    /// Reads the file at `path`. A file that was not asked for by name may be missing.
+    ///
+    /// # Errors
+    /// If it cannot be read or holds anything that is not a setting.
+    pub fn load(path: Option<&Path>) -> Result<Self, ConfigError> {
+        let (path, required) = path.map_or((Path::new(DEFAULT_PATH), false), |path| (path, true));
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(path, &text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {
+                Ok(Self::default())
+            }
+            Err(source) => Err(ConfigError::Unreadable { path: path.to_path_buf(), source }),
+        }
+    }
+
+    /// Reads `text`; `path` is for messages.
+    ///
+    /// # Errors
+    /// If it holds anything that is not a setting.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let before = text.get(..at).unwrap_or(text);
+            let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+            ConfigError::Malformed {
+                path: path.to_path_buf(),
+                line: before.matches('\n').count() + 1,
+                column: before.get(line_start..).unwrap_or("").chars().count() + 1,
+                message: error.message().replace('\n', " "),
+            }
+        })
+    }
+
+    /// Refuses values that cannot work together or at all.
+    ///
+    /// # Errors
+    /// Names the key and says what to do.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let senseless =
+            |key, message: &str| Err(ConfigError::Senseless { key, message: message.to_owned() });
+        if self.interval.0 < Duration::from_millis(100) {
+            return senseless("interval", "must be at least 100ms");
+        }
+        if self.push.timeout.0.is_zero() {
+            return senseless("push.timeout", "must be more than 0");
+        }
+        if !(0.0..=1.0).contains(&self.push.spread) {
+            return senseless("push.spread", "must be from 0 to 1");
+        }
+        if !self.metrics.original && !self.metrics.modern {
+            return senseless("metrics", "switch on 'original' or 'modern': both are off");
+        }
+        if let Some(path) = self.scratch.paths.iter().find(|path| !path.is_absolute()) {
+            return senseless(
+                "scratch.paths",
+                &format!("{} must be an absolute path", path.display()),
+            );
+        }
+        match self.push.gateway.as_deref().map(reqwest::Url::parse) {
+            None => Ok(()),
+            Some(Ok(url)) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(()),
+            Some(_) => senseless(
+                "push.gateway",
+                "must be an address such as http://127.0.0.1:9091",
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        Config::parse(Path::new("agent.toml"), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_empty_file_is_the_default() {
+        assert_eq!(parse("").unwrap(), Config::default());
+        Config::default().check().unwrap();
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_line_and_column() {
+        let message = parse("linger = 1\n[scrape]\n  lisen = \"127.0.0.1:1\"\n").unwrap_err();
+        assert!(message.starts_with("agent.toml:3:3: "), "{message}");
+        assert!(message.contains("lisen") && message.contains("listen"), "{message}");
+        assert_eq!(message.lines().count(), 1);
+    }
+
+    #[test]
+    fn a_wrong_type_is_named_with_line_and_column() {
+        for (text, at) in [
+            ("linger = \"two\"\n", "agent.toml:1:10: "),
+            ("\ninterval = 15\n", "agent.toml:2:12: "),
+            ("interval = \"15\"\n", "agent.toml:1:12: "),
+            ("cluster = \"a b\"\n", "agent.toml:1:11: "),
+            ("linger = -1\n", "agent.toml:1:10: "),
+            ("linger = \n", "agent.toml:1:"),
+        ] {
+            let message = parse(text).unwrap_err();
+            assert!(message.starts_with(at), "{text:?}: {message}");
+            assert_eq!(message.lines().count(), 1, "{message}");
+        }
+    }
+
+    #[test]
+    fn senseless_values_are_refused_by_key() {
+        for (text, key) in [
+            ("interval = \"0s\"", "interval"),
+            ("[push]\ngateway = \"localhost:9091\"", "push.gateway"),
+            ("[push]\nspread = 1.5", "push.spread"),
+            ("[push]\nspread = nan", "push.spread"),
+            ("[metrics]\noriginal = false\nmodern = false", "metrics"),
+            ("[scratch]\npaths = [\"scratch\"]", "scratch.paths"),
+        ] {
+            let message = parse(text).unwrap().check().unwrap_err().to_string();
+            assert!(message.starts_with(key), "{text:?}: {message}");
+        }
+    }
+
+    #[test]
+    fn users_are_meant_by_name_or_number() {
+        let config = parse("[exclude]\nusers = [\"root\", 1001, \"1002\"]").unwrap();
+        let excluded =
+            |uid, name| config.exclude.users.iter().any(|user: &UserRef| user.is(uid, name));
+        assert!(excluded(0, Some("root")));
+        assert!(!excluded(0, None));
+        assert!(excluded(1001, Some("alice")));
+        assert!(excluded(1002, None));
+        assert!(!excluded(1003, Some("bob")));
+    }
+
+    #[test]
+    fn spans_read_and_write() {
+        for (text, millis) in [("15s", 15_000), ("500ms", 500), ("2m", 120_000), ("0s", 0)] {
+            let span: Span = text.parse().unwrap();
+            assert_eq!(span.0, Duration::from_millis(millis));
+            assert_eq!(span.to_string().parse::<Span>().unwrap(), span);
+        }
+        for bad in ["", "s", "15", "-1s", "1.5s", "15 s", "99999999999999999999s", "9h"] {
+            assert!(bad.parse::<Span>().is_err(), "{bad:?}");
+        }
+    }
+
+    /// The example names every key at its default; a commented key is one that has none.
+    #[test]
+    fn the_example_file_shows_every_key_at_its_default() {
+        let text = include_str!("../../deploy/config/agent.toml");
+        assert_eq!(parse(text).unwrap(), Config::default());
+        let set: String = text
+            .lines()
+            .map(|line| line.strip_prefix("# ").filter(|rest| is_setting(rest)).unwrap_or(line))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        parse(&set).unwrap();
+        let set: toml::Table = set.parse().unwrap();
+        for key in keys_of("") {
+            let section = keys_of(&format!("[{key}]\n"));
+            assert!(set.contains_key(&key), "{key} is missing in deploy/config/agent.toml");
+            for inner in section {
+                let table = set[&key].as_table().unwrap();
+                assert!(table.contains_key(&inner), "{key}.{inner} is missing there");
+            }
+        }
+    }
+
+    fn is_setting(line: &str) -> bool {
+        line.split_once(" = ")
+            .is_some_and(|(key, _)| key.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+    }
+
+    /// The keys that a section takes, from its own complaint about one that it does not take.
+    fn keys_of(section: &str) -> Vec<String> {
+        let message = parse(&format!("{section}no_such_key = 1")).unwrap_err();
+        let Some((_, list)) = message.split_once("expected") else { return Vec::new() };
+        if !message.contains("unknown field") {
+            return Vec::new();
+        }
+        list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_section_is_strict() {
+        for section in ["", "[paths]\n", "[metrics]\n", "[exclude]\n", "[scratch]\n", "[push]\n"] {
+            assert!(!keys_of(section).is_empty(), "{section:?} takes unknown keys");
+        }
+    }
+}

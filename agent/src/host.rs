@@ -1,0 +1,183 @@
+//! Who this host is to Slurm: the cluster's name and the names of its nodes.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use steward_common::id::{ClusterName, NodeName};
+use steward_common::slurm::conf::{self, SlurmConf};
+
+use crate::config::Config;
+
+/// Where Slurm's configuration may be; the last one is that of a configless node.
+const CONF_PATHS: [&str; 2] = ["/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"];
+
+/// Files that include files that include files: no more than this.
+const MOST_INCLUDES: usize = 64;
+
+/// What is known about this host.
+#[derive(Clone, Debug, Default)]
+pub struct Host {
+    /// The cluster, as soon as it is known.
+    pub cluster: Option<ClusterName>,
+    /// The one node to report, by configuration.
+    only: Option<NodeName>,
+    /// The nodes of this host, by slurm.conf.
+    listed: Vec<NodeName>,
+    /// The short host name.
+    hostname: Option<NodeName>,
+    /// The slurm.conf that was read.
+    pub slurm_conf: Option<PathBuf>,
+    /// What was wrong with it.
+    pub trouble: Option<String>,
+}
+
+impl Host {
+    /// Puts together configuration, slurm.conf and host name.
+    #[must_use]
+    pub fn discover(config: &Config) -> Self {
+        let hostname = nix::unistd::gethostname()
+            .ok()
+            .and_then(|name| name.into_string().ok())
+            .and_then(|name| name.split('.').next().map(str::to_owned));
+        let mut host = Self {
+            cluster: config.cluster.clone(),
+            only: config.node.clone(),
+            hostname: hostname.as_deref().and_then(|name| name.parse().ok()),
+            ..Self::default()
+        };
+        let path = config
+            .paths
+            .slurm_conf
+            .clone()
+            .or_else(|| std::env::var_os("SLURM_CONF").map(PathBuf::from))
+            .or_else(|| CONF_PATHS.iter().map(PathBuf::from).find(|path| path.is_file()));
+        if let Some(path) = path {
+            match read_conf(&path) {
+                Ok(conf) => {
+                    host.listed =
+                        hostname.map(|name| conf.nodes_on_host(&name)).unwrap_or_default();
+                    host.cluster = host.cluster.or(conf.cluster);
+                }
+                Err(trouble) => host.trouble = Some(trouble),
+            }
+            host.slurm_conf = Some(path);
+        }
+        host
+    }
+
+    /// The node of a scope: the one it names, else the one this host is.
+    #[must_use]
+    pub fn node_of(&self, named: Option<&NodeName>) -> Option<NodeName> {
+        match (named, &self.only) {
+            (Some(named), Some(only)) => (named == only).then(|| named.clone()),
+            (Some(named), None) => Some(named.clone()),
+            (None, Some(only)) => Some(only.clone()),
+            (None, None) => self.own_name(),
+        }
+    }
+
+    /// All nodes that this host reports, jobs or not; `named` are those that scopes name.
+    #[must_use]
+    pub fn nodes(&self, named: &BTreeSet<NodeName>) -> BTreeSet<NodeName> {
+        if let Some(only) = &self.only {
+            return BTreeSet::from([only.clone()]);
+        }
+        let mut nodes: BTreeSet<NodeName> = named.iter().chain(&self.listed).cloned().collect();
+        if nodes.is_empty() {
+            nodes.extend(self.hostname.clone());
+        }
+        nodes
+    }
+
+    /// With one slurmd on a host, slurm.conf lists it once; several entries mean that the scope
+    /// should have named one, so the host name decides.
+    fn own_name(&self) -> Option<NodeName> {
+        let listed_as_host = self.listed.iter().find(|node| Some(*node) == self.hostname.as_ref());
+        listed_as_host.or(self.listed.first()).or(self.hostname.as_ref()).cloned()
+    }
+}
+
+/// Reads slurm.conf and what it includes.
+fn read_conf(path: &Path) -> Result<SlurmConf, String> {
+    let mut text = String::new();
+    let mut waiting = vec![path.to_path_buf()];
+    let mut read = 0;
+    while let Some(next) = waiting.pop() {
+        read += 1;
+        if read > MOST_INCLUDES {
+            return Err(format!("{}: more than {MOST_INCLUDES} includes", path.display()));
+        }
+        let part = std::fs::read_to_string(&next)
+            .map_err(|error| format!("{}: {error}", next.display()))?;
+        let conf = conf::parse(&part).map_err(|error| format!("{}: {error}", next.display()))?;
+        for include in conf.includes {
+            // Slurm takes a relative name from the directory of slurm.conf.
+            let base = path.parent().unwrap_or(Path::new("/"));
+            waiting.push(base.join(include));
+        }
+        text.push_str(&part);
+        text.push('\n');
+    }
+    conf::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str) -> NodeName {
+        name.parse().unwrap()
+    }
+
+    fn host(only: Option<&str>, listed: &[&str]) -> Host {
+        Host {
+            only: only.map(node),
+            listed: listed.iter().map(|name| node(name)).collect(),
+            hostname: Some(node("vm")),
+            ..Host::default()
+        }
+    }
+
+    #[test]
+    fn the_scope_names_the_node_before_anything_else() {
+        let named = node("n2");
+        assert_eq!(host(None, &["n1"]).node_of(Some(&named)), Some(node("n2")));
+        assert_eq!(host(None, &["n1"]).node_of(None), Some(node("n1")));
+        assert_eq!(host(None, &[]).node_of(None), Some(node("vm")));
+        assert_eq!(host(None, &["n1", "vm"]).node_of(None), Some(node("vm")));
+    }
+
+    #[test]
+    fn a_configured_node_takes_nameless_scopes_and_skips_those_of_others() {
+        let host = host(Some("n1"), &["n1", "n2"]);
+        assert_eq!(host.node_of(Some(&node("n1"))), Some(node("n1")));
+        assert_eq!(host.node_of(Some(&node("n2"))), None);
+        assert_eq!(host.node_of(None), Some(node("n1")));
+        assert_eq!(host.nodes(&BTreeSet::from([node("n2")])), BTreeSet::from([node("n1")]));
+    }
+
+    #[test]
+    fn a_host_without_jobs_reports_its_listed_nodes_or_itself() {
+        let none = BTreeSet::new();
+        assert_eq!(host(None, &["n1", "n2"]).nodes(&none), BTreeSet::from([node("n1"), node("n2")]));
+        assert_eq!(host(None, &[]).nodes(&none), BTreeSet::from([node("vm")]));
+        let named = BTreeSet::from([node("n3")]);
+        assert_eq!(host(None, &[]).nodes(&named), named);
+    }
+
+    #[test]
+    fn includes_are_followed_and_a_circle_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let conf = dir.path().join("slurm.conf");
+        std::fs::write(&conf, "ClusterName=c1\nInclude nodes.conf\n").unwrap();
+        std::fs::write(dir.path().join("nodes.conf"), "NodeName=n[1-2] NodeHostname=vm\n").unwrap();
+        let read = read_conf(&conf).unwrap();
+        assert_eq!(read.cluster, Some("c1".parse().unwrap()));
+        assert_eq!(read.nodes_on_host("vm"), [node("n1"), node("n2")]);
+
+        std::fs::write(dir.path().join("nodes.conf"), "Include slurm.conf\n").unwrap();
+        assert!(read_conf(&conf).unwrap_err().contains("includes"));
+        std::fs::remove_file(dir.path().join("nodes.conf")).unwrap();
+        assert!(read_conf(&conf).unwrap_err().contains("nodes.conf"));
+    }
+}

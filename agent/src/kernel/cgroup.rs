@@ -1,0 +1,203 @@
+//! What a job's cgroup says, whatever the hierarchy.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use steward_common::id::{NodeName, Uid};
+use steward_common::limit::Limit;
+use steward_common::slurm::cgroup_path::JobDir;
+use steward_common::unit::Bytes;
+
+use super::cgroup_v1::V1;
+use super::cgroup_v2::V2;
+use super::error::Errors;
+
+/// Where the kernel mounts cgroups unless the configuration says otherwise.
+pub const DEFAULT_ROOT: &str = "/sys/fs/cgroup";
+
+/// A process id as the kernel writes it.
+pub type Pid = u32;
+
+/// CPU time of a job, all steps and processes, ended ones included.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuStats {
+    /// The exact total.
+    pub total: Option<Duration>,
+    /// Outside the kernel.
+    pub user: Option<Duration>,
+    /// In the kernel.
+    pub system: Option<Duration>,
+    /// By core; only cgroup v1 counts it.
+    pub cores: Option<Vec<(u32, Duration)>>,
+}
+
+/// Memory of a job; each field is defined in the metric catalogue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the catalogue defines each word once")]
+pub struct MemoryStats {
+    pub usage: Option<Bytes>,
+    pub peak: Option<Bytes>,
+    pub anon: Option<Bytes>,
+    pub file: Option<Bytes>,
+    pub shmem: Option<Bytes>,
+    pub kernel: Option<Bytes>,
+    pub swap: Option<Bytes>,
+    pub slurm: Option<Bytes>,
+    pub limit: Option<Limit<Bytes>>,
+}
+
+/// All that the cgroup files of one job say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CgroupStats {
+    /// CPU time.
+    pub cpu: CpuStats,
+    /// Memory.
+    pub memory: MemoryStats,
+    /// CPUs that the job is confined to; `None` when it may use all of its parent's.
+    pub cpuset: Option<Vec<u32>>,
+}
+
+/// The processes in a job's cgroup.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Members {
+    /// Everything that may be the job's own.
+    pub processes: BTreeSet<Pid>,
+    /// Those in the directory that Slurm keeps for its own daemon.
+    pub stepds: BTreeSet<Pid>,
+}
+
+/// One job's directories on one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobPlace {
+    /// The node, where the scope names it.
+    pub node: Option<NodeName>,
+    /// The owner, where the path names it.
+    pub uid: Option<Uid>,
+    /// The job, as the directory names it.
+    pub job: JobDir,
+    /// One directory by controller on v1 (`cpuacct`, `memory`, …), one in all on v2 (`unified`).
+    pub dirs: Vec<(String, PathBuf)>,
+}
+
+impl JobPlace {
+    /// The job's directory of `controller`.
+    #[must_use]
+    pub fn dir(&self, controller: &str) -> Option<&Path> {
+        self.dirs.iter().find(|(name, _)| name == controller).map(|(_, path)| path.as_path())
+    }
+
+    /// Tells one making of the job's directory from the next: Slurm removes it when the last step
+    /// ends and makes it anew for the next step.
+    #[must_use]
+    pub fn generation(&self) -> Option<u64> {
+        use std::os::unix::fs::MetadataExt;
+        let dir = self.dir("cpuacct").or_else(|| self.dirs.first().map(|(_, path)| path.as_path()));
+        dir?.metadata().ok().map(|metadata| metadata.ino())
+    }
+
+    /// Whether any of its directories is still there.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.dirs.iter().any(|(_, path)| path.is_dir())
+    }
+}
+
+/// The cgroup hierarchy of this host.
+#[derive(Debug)]
+pub enum Hierarchy {
+    /// A directory by controller; hybrid hosts too, since Slurm uses v1 there.
+    V1(V1),
+    /// One tree.
+    V2(V2),
+}
+
+/// Why there is no hierarchy to read.
+#[derive(Debug, thiserror::Error)]
+pub enum NoHierarchy {
+    /// The root is not there.
+    #[error("cgroup root {} does not exist: mount cgroups, or set paths.cgroup in the configuration", .0.display())]
+    Missing(PathBuf),
+    /// The root is there and holds no hierarchy.
+    #[error(
+        "cgroup root {} holds neither cgroup v2 nor a v1 controller (cpuacct, memory, freezer, …): set paths.cgroup to the mount",
+        .0.display()
+    )]
+    Empty(PathBuf),
+}
+
+impl Hierarchy {
+    /// Looks at `root` and decides; nothing else in the agent asks which version it is.
+    ///
+    /// # Errors
+    /// If there is no hierarchy at `root`.
+    pub fn detect(root: &Path) -> Result<Self, NoHierarchy> {
+        if !root.is_dir() {
+            return Err(NoHierarchy::Missing(root.to_path_buf()));
+        }
+        // cgroups-rs asks statfs, which is the kernel's own word, but knows one mount point only; a
+        // recorded tree or a bind mount is told by the file that every v2 root has.
+        let unified = if root == Path::new(DEFAULT_ROOT) {
+            cgroups_rs::fs::hierarchies::is_cgroup2_unified_mode()
+        } else {
+            root.join("cgroup.controllers").is_file()
+        };
+        if unified {
+            return Ok(Self::V2(V2::new(root)));
+        }
+        V1::new(root).map(Self::V1).ok_or_else(|| NoHierarchy::Empty(root.to_path_buf()))
+    }
+
+    /// `v1` or `v2`.
+    #[must_use]
+    pub const fn version(&self) -> &'static str {
+        match self {
+            Self::V1(_) => "v1",
+            Self::V2(_) => "v2",
+        }
+    }
+
+    /// Every job directory of every scope.
+    pub fn jobs(&mut self, errors: &mut Errors) -> Vec<JobPlace> {
+        match self {
+            Self::V1(v1) => v1.jobs(errors),
+            Self::V2(v2) => v2.jobs(errors),
+        }
+    }
+
+    /// The nodes whose scopes name them.
+    #[must_use]
+    pub fn named_nodes(&self) -> BTreeSet<NodeName> {
+        match self {
+            Self::V1(v1) => v1.named_nodes(),
+            Self::V2(v2) => v2.named_nodes(),
+        }
+    }
+
+    /// The scope directories that were found.
+    #[must_use]
+    pub fn scopes(&self) -> Vec<&Path> {
+        match self {
+            Self::V1(v1) => v1.scopes(),
+            Self::V2(v2) => v2.scopes(),
+        }
+    }
+
+    /// What the files of `place` say.
+    #[must_use]
+    pub fn read(&self, place: &JobPlace, errors: &mut Errors) -> CgroupStats {
+        match self {
+            Self::V1(_) => super::cgroup_v1::read(place, errors),
+            Self::V2(_) => super::cgroup_v2::read(place, errors),
+        }
+    }
+
+    /// The processes of `place`, over all steps and tasks.
+    #[must_use]
+    pub fn members(&self, place: &JobPlace, errors: &mut Errors) -> Members {
+        match self {
+            Self::V1(_) => super::cgroup_v1::members(place, errors),
+            Self::V2(_) => super::cgroup_v2::members(place, errors),
+        }
+    }
+}

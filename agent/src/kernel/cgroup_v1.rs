@@ -1,0 +1,228 @@
+//! cgroup v1: a tree by controller, `<controller>/slurm[_<node>]/uid_U/job_J/step_S/task_T`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use steward_common::id::NodeName;
+use steward_common::limit::Limit;
+use steward_common::unit::Bytes;
+
+use super::cgroup::{CgroupStats, CpuStats, JobPlace, Members, MemoryStats};
+use super::cgroup_v2::{collect, cpus};
+use super::error::{Errors, ReadError};
+use super::file;
+use super::scope::Scopes;
+
+/// The controllers below which Slurm makes directories, the one that tracks all processes first.
+const CONTROLLERS: [&str; 5] = ["freezer", "cpuacct", "memory", "cpuset", "devices"];
+
+/// Controllers that are mounted together under both names on hosts without the usual link.
+const JOINT: [(&str, &str); 1] = [("cpuacct", "cpu,cpuacct")];
+
+/// The v1 mounts below one root.
+#[derive(Debug)]
+pub struct V1 {
+    controllers: Vec<(&'static str, Scopes)>,
+}
+
+impl V1 {
+    /// The mounts at `root`; `None` if there is no controller that Slurm uses.
+    #[must_use]
+    pub fn new(root: &Path) -> Option<Self> {
+        let controllers: Vec<_> = CONTROLLERS
+            .into_iter()
+            .filter_map(|name| mount(root, name).map(|path| (name, Scopes::new(&path))))
+            .collect();
+        (!controllers.is_empty()).then_some(Self { controllers })
+    }
+
+    /// The controllers that are mounted.
+    pub fn controllers(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.controllers.iter().map(|(name, _)| *name)
+    }
+
+    /// Every job directory, those of one job put together.
+    pub fn jobs(&mut self, errors: &mut Errors) -> Vec<JobPlace> {
+        let mut places: Vec<JobPlace> = Vec::new();
+        for (controller, scopes) in &mut self.controllers {
+            for found in scopes.jobs(errors) {
+                let dir = ((*controller).to_owned(), found.path);
+                let same = places.iter_mut().find(|place| {
+                    place.job == found.job && place.node == found.node && place.uid == found.uid
+                });
+                match same {
+                    Some(place) => place.dirs.push(dir),
+                    None => places.push(JobPlace {
+                        node: found.node,
+                        uid: found.uid,
+                        job: found.job,
+                        dirs: vec![dir],
+                    }),
+                }
+            }
+        }
+        places
+    }
+
+    /// The nodes whose scopes name them.
+    #[must_use]
+    pub fn named_nodes(&self) -> BTreeSet<NodeName> {
+        self.controllers
+            .iter()
+            .flat_map(|(_, scopes)| scopes.known())
+            .filter_map(|scope| scope.node.clone())
+            .collect()
+    }
+
+    /// The scope directories.
+    #[must_use]
+    pub fn scopes(&self) -> Vec<&Path> {
+        self.controllers
+            .iter()
+            .flat_map(|(_, scopes)| scopes.known())
+            .map(|scope| scope.path.as_path())
+            .collect()
+    }
+}
+
+fn mount(root: &Path, controller: &str) -> Option<PathBuf> {
+    let joint = JOINT.into_iter().filter(|(name, _)| *name == controller).map(|(_, dir)| dir);
+    std::iter::once(controller).chain(joint).map(|name| root.join(name)).find(|path| path.is_dir())
+}
+
+/// What the files of a job say.
+#[must_use]
+pub fn read(place: &JobPlace, errors: &mut Errors) -> CgroupStats {
+    CgroupStats {
+        cpu: place.dir("cpuacct").map(|dir| cpu(dir, place, errors)).unwrap_or_default(),
+        memory: place.dir("memory").map(|dir| memory(dir, errors)).unwrap_or_default(),
+        cpuset: place.dir("cpuset").and_then(|dir| cpuset(dir, errors)),
+    }
+}
+
+fn cpu(dir: &Path, place: &JobPlace, errors: &mut Errors) -> CpuStats {
+    let total = errors
+        .take_optional(file::optional_number(&dir.join("cpuacct.usage")))
+        .map(Duration::from_nanos);
+    let stat_path = dir.join("cpuacct.stat");
+    let stat = errors.take_optional(file::optional_text(&stat_path));
+    let mut ticks = |key| {
+        let text = stat.as_deref()?;
+        errors.take_optional(file::keyed(&stat_path, text, key)).map(from_ticks)
+    };
+    let user = ticks("user");
+    let system = ticks("system");
+    CpuStats { total, user, system, cores: cores(dir, place, errors) }
+}
+
+/// `cpuacct.stat` counts in USER_HZ.
+fn from_ticks(ticks: u64) -> Duration {
+    let hz = procfs::ticks_per_second().max(1);
+    // Whole seconds and the rest apart, so that no count of ticks can overflow.
+    Duration::from_secs(ticks / hz) + Duration::from_nanos(ticks % hz * 1_000_000_000 / hz)
+}
+
+fn cores(dir: &Path, place: &JobPlace, errors: &mut Errors) -> Option<Vec<(u32, Duration)>> {
+    let path = dir.join("cpuacct.usage_percpu");
+    let text = errors.take_optional(file::optional_text(&path))?;
+    let all = errors.take(per_cpu(&path, &text))?;
+    let confined = place.dir("cpuset").and_then(|dir| cpus(&dir.join("cpuset.cpus"), errors));
+    Some(match confined {
+        Some(own) => all.into_iter().filter(|(core, _)| own.contains(core)).collect(),
+        None => all,
+    })
+}
+
+/// One number of nanoseconds for each possible CPU, in order.
+fn per_cpu(path: &Path, text: &str) -> Result<Vec<(u32, Duration)>, ReadError> {
+    (0..)
+        .zip(text.split_whitespace())
+        .map(|(core, nanos)| Ok((core, Duration::from_nanos(file::number(path, nanos)?))))
+        .collect()
+}
+
+fn memory(dir: &Path, errors: &mut Errors) -> MemoryStats {
+    let mut number = |name: &str| {
+        errors.take_optional(file::optional_number(&dir.join(name))).map(Bytes::new)
+    };
+    let usage = number("memory.usage_in_bytes");
+    let peak = number("memory.max_usage_in_bytes");
+    let kernel = number("memory.kmem.usage_in_bytes");
+    let limit = number("memory.limit_in_bytes").map(limit);
+    let stat_path = dir.join("memory.stat");
+    let stat = errors.take_optional(file::optional_text(&stat_path));
+    let mut keyed = |key| {
+        let text = stat.as_deref()?;
+        errors.take_optional(file::keyed(&stat_path, text, key)).map(Bytes::new)
+    };
+    let anon = keyed("total_rss");
+    MemoryStats {
+        usage,
+        peak,
+        anon,
+        file: keyed("total_cache"),
+        shmem: keyed("total_shmem"),
+        kernel,
+        swap: keyed("total_swap"),
+        slurm: anon,
+        limit,
+    }
+}
+
+/// v1 writes "no limit" as the largest count of pages, in bytes; pages have up to 64 KiB.
+fn limit(bytes: Bytes) -> Limit<Bytes> {
+    const LARGEST: u64 = i64::MAX.unsigned_abs() - 0xffff;
+    if bytes.get() >= LARGEST { Limit::Unlimited } else { Limit::At(bytes) }
+}
+
+fn cpuset(dir: &Path, errors: &mut Errors) -> Option<Vec<u32>> {
+    const NAME: &str = "cpuset.cpus";
+    let own = cpus(&dir.join(NAME), errors)?;
+    let parent = cpus(&dir.parent()?.join(NAME), errors)?;
+    (own.len() < parent.len()).then_some(own)
+}
+
+/// The processes of a job over all steps and tasks.
+#[must_use]
+pub fn members(place: &JobPlace, errors: &mut Errors) -> Members {
+    let mut members = Members::default();
+    let first = CONTROLLERS.iter().find_map(|controller| place.dir(controller));
+    if let Some(dir) = first {
+        collect(dir, &mut members.processes, errors);
+    }
+    members
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_seconds_over_user_hz_and_cannot_overflow() {
+        let hz = procfs::ticks_per_second();
+        assert_eq!(from_ticks(hz * 30 + hz / 2), Duration::from_millis(30_500));
+        assert!(from_ticks(u64::MAX) > Duration::from_secs(1));
+    }
+
+    #[test]
+    fn the_largest_page_count_is_no_limit_for_every_page_size() {
+        for page in [4096, 16384, 65536] {
+            let written = i64::MAX.unsigned_abs() / page * page;
+            assert_eq!(limit(Bytes::new(written)), Limit::Unlimited);
+        }
+        let four_tib = Bytes::new(4 << 40);
+        assert_eq!(limit(four_tib), Limit::At(four_tib));
+    }
+
+    #[test]
+    fn each_core_keeps_its_number() {
+        let path = Path::new("cpuacct.usage_percpu");
+        let cores = per_cpu(path, "5 0 7000000000\n").unwrap();
+        assert_eq!(
+            cores,
+            [(0, Duration::from_nanos(5)), (1, Duration::ZERO), (2, Duration::from_secs(7))]
+        );
+        assert!(per_cpu(path, "5 x").is_err());
+    }
+}

@@ -1,0 +1,188 @@
+//! cgroup v2: one tree, `…/slurmstepd.scope/job_N/step_S/{slurm, user/task_T}`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use steward_common::id::NodeName;
+use steward_common::limit::Limit;
+use steward_common::slurm::{cgroup_path, gres};
+use steward_common::unit::Bytes;
+
+use super::cgroup::{CgroupStats, CpuStats, JobPlace, Members, MemoryStats, Pid};
+use super::error::{Errors, ReadError};
+use super::file;
+use super::scope::{Scopes, directories};
+
+/// The name under which [`JobPlace::dirs`] lists the one directory of a job.
+pub const UNIFIED: &str = "unified";
+
+/// A cgroup v2 mount.
+#[derive(Debug)]
+pub struct V2 {
+    scopes: Scopes,
+}
+
+impl V2 {
+    /// The mount at `root`.
+    #[must_use]
+    pub fn new(root: &Path) -> Self {
+        Self { scopes: Scopes::new(root) }
+    }
+
+    /// Every job directory.
+    pub fn jobs(&mut self, errors: &mut Errors) -> Vec<JobPlace> {
+        self.scopes
+            .jobs(errors)
+            .into_iter()
+            .map(|found| JobPlace {
+                node: found.node,
+                uid: found.uid,
+                job: found.job,
+                dirs: vec![(UNIFIED.to_owned(), found.path)],
+            })
+            .collect()
+    }
+
+    /// The nodes whose scopes name them.
+    #[must_use]
+    pub fn named_nodes(&self) -> BTreeSet<NodeName> {
+        self.scopes.known().filter_map(|scope| scope.node.clone()).collect()
+    }
+
+    /// The scope directories.
+    #[must_use]
+    pub fn scopes(&self) -> Vec<&Path> {
+        self.scopes.known().map(|scope| scope.path.as_path()).collect()
+    }
+}
+
+/// What the files of a job say.
+#[must_use]
+pub fn read(place: &JobPlace, errors: &mut Errors) -> CgroupStats {
+    let Some(dir) = place.dir(UNIFIED) else { return CgroupStats::default() };
+    CgroupStats { cpu: cpu(dir, errors), memory: memory(dir, errors), cpuset: cpuset(dir, errors) }
+}
+
+fn cpu(dir: &Path, errors: &mut Errors) -> CpuStats {
+    let path = dir.join("cpu.stat");
+    let Some(text) = errors.take(file::text(&path)) else { return CpuStats::default() };
+    let mut micros = |key| {
+        errors.take_optional(file::keyed(&path, &text, key)).map(Duration::from_micros)
+    };
+    CpuStats {
+        total: micros("usage_usec"),
+        user: micros("user_usec"),
+        system: micros("system_usec"),
+        cores: None,
+    }
+}
+
+fn memory(dir: &Path, errors: &mut Errors) -> MemoryStats {
+    let mut number = |name: &str| {
+        errors.take_optional(file::optional_number(&dir.join(name))).map(Bytes::new)
+    };
+    let usage = number("memory.current");
+    let peak = number("memory.peak");
+    let swap = number("memory.swap.current");
+    let limit_path = dir.join("memory.max");
+    let limit = errors
+        .take_optional(file::optional_text(&limit_path))
+        .and_then(|text| errors.take(limit(&limit_path, &text)));
+    let stat_path = dir.join("memory.stat");
+    let stat = errors.take_optional(file::optional_text(&stat_path));
+    let mut keyed = |key| {
+        let text = stat.as_deref()?;
+        errors.take_optional(file::keyed(&stat_path, text, key)).map(Bytes::new)
+    };
+    MemoryStats {
+        usage,
+        peak,
+        anon: keyed("anon"),
+        file: keyed("file"),
+        shmem: keyed("shmem"),
+        kernel: keyed("kernel"),
+        swap,
+        slurm: usage,
+        limit,
+    }
+}
+
+fn limit(path: &Path, text: &str) -> Result<Limit<Bytes>, ReadError> {
+    match text.trim() {
+        "max" => Ok(Limit::Unlimited),
+        other => file::number(path, other).map(|bytes| Limit::At(Bytes::new(bytes))),
+    }
+}
+
+fn cpuset(dir: &Path, errors: &mut Errors) -> Option<Vec<u32>> {
+    const NAME: &str = "cpuset.cpus.effective";
+    let own = cpus(&dir.join(NAME), errors)?;
+    let parent = cpus(&dir.parent()?.join(NAME), errors)?;
+    (own.len() < parent.len()).then_some(own)
+}
+
+/// A list of CPUs such as `0-3,8`; an empty one says nothing.
+pub fn cpus(path: &Path, errors: &mut Errors) -> Option<Vec<u32>> {
+    let text = errors.take_optional(file::optional_text(path))?;
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    let list = gres::index_list(text)
+        .map_err(|_| ReadError::malformed(path, "a list of CPUs such as 0-3,8", text));
+    errors.take(list)
+}
+
+/// The processes of a job over all steps and tasks.
+#[must_use]
+pub fn members(place: &JobPlace, errors: &mut Errors) -> Members {
+    let mut members = Members::default();
+    if let Some(dir) = place.dir(UNIFIED) {
+        for (name, step) in directories(dir, errors) {
+            if cgroup_path::step_dir(&name).is_none() {
+                continue;
+            }
+            for (name, part) in directories(&step, errors) {
+                let into =
+                    if name == "slurm" { &mut members.stepds } else { &mut members.processes };
+                collect(&part, into, errors);
+            }
+        }
+    }
+    members
+}
+
+/// The processes of `dir` and of everything below it.
+pub fn collect(dir: &Path, into: &mut BTreeSet<Pid>, errors: &mut Errors) {
+    let path = dir.join("cgroup.procs");
+    if let Some(text) = errors.take(file::text(&path)) {
+        for line in text.lines() {
+            // 0 stands for a process of another pid namespace: there is no /proc entry to read.
+            match errors.take(file::number(&path, line)).map(Pid::try_from) {
+                Some(Ok(pid)) if pid != 0 => {
+                    into.insert(pid);
+                }
+                _ => {}
+            }
+        }
+    }
+    for (_, child) in directories(dir, errors) {
+        collect(&child, into, errors);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn max_is_unlimited_and_a_number_is_a_limit() {
+        let path = Path::new("memory.max");
+        assert_eq!(limit(path, "max\n").unwrap(), Limit::Unlimited);
+        assert_eq!(limit(path, "0\n").unwrap(), Limit::At(Bytes::new(0)));
+        for bad in ["", "-1", "maximum", "1 2"] {
+            assert!(limit(path, bad).is_err(), "{bad:?}");
+        }
+    }
+}

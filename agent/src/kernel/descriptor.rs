@@ -1,0 +1,105 @@
+//! Open files of a process, told by link text, `fdinfo` and the mount table.
+//!
+//! The path behind a descriptor is never opened or asked for its status: on a hung network file
+//! system that would hang the agent too.
+
+use std::path::PathBuf;
+
+use procfs::process::FDTarget;
+
+use super::error::{Errors, ReadError};
+use super::mount::{Mount, MountTables};
+use super::process::{Handle, from_procfs};
+
+/// An open file that a user would call a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenFile {
+    /// Its path as the process sees it.
+    pub path: PathBuf,
+    /// The file system it is on.
+    pub mount: Mount,
+}
+
+/// All descriptors of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Descriptors {
+    /// How many there are, of every sort.
+    pub count: u64,
+    /// Those that are files.
+    pub files: Vec<OpenFile>,
+}
+
+/// Reads the descriptors of `process`.
+///
+/// # Errors
+/// If the list cannot be read; a descriptor that is closed meanwhile is left out.
+pub fn read(
+    process: &Handle,
+    mounts: &mut MountTables,
+    errors: &mut Errors,
+) -> Result<Descriptors, ReadError> {
+    let path = process.path("fd");
+    let list = process.procfs().fd().map_err(|error| from_procfs(&path, error))?;
+    let own = mounts.of(process)?;
+    let mut found = Descriptors::default();
+    for entry in list {
+        let entry = match entry.map_err(|error| from_procfs(&path, error)) {
+            Ok(entry) => entry,
+            // Closed between list and read.
+            Err(ReadError::Vanished { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        found.count += 1;
+        let FDTarget::Path(link) = entry.target else { continue };
+        // A name such as `/memfd:x` or `pipe:[1]` is not a path.
+        if !link.is_absolute() {
+            continue;
+        }
+        let name = format!("fdinfo/{}", entry.fd);
+        let text = match process.bytes(&name) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(ReadError::Vanished { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        let Some(info) = parse(&text) else {
+            errors.add(ReadError::malformed(&process.path(&name), "flags and mnt_id", &text));
+            continue;
+        };
+        if info.directory {
+            continue;
+        }
+        // A mount that is in no table is one of the kernel's own: memfd, System V memory, aio.
+        if let Some(mount) = mounts.find(&own, info.mount).filter(|mount| mount.holds_files()) {
+            found.files.push(OpenFile { path: link, mount: mount.clone() });
+        }
+    }
+    Ok(found)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Info {
+    directory: bool,
+    mount: u64,
+}
+
+fn parse(text: &str) -> Option<Info> {
+    let value = |key: &str| text.lines().find_map(|line| Some(line.strip_prefix(key)?.trim()));
+    let flags = u64::from_str_radix(value("flags:")?, 8).ok()?;
+    let directory = u64::try_from(nix::libc::O_DIRECTORY).ok()?;
+    Some(Info { directory: flags & directory != 0, mount: value("mnt_id:")?.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fdinfo_tells_directories_and_the_mount() {
+        let file = "pos:\t0\nflags:\t0100002\nmnt_id:\t29\nino:\t1\n";
+        assert_eq!(parse(file), Some(Info { directory: false, mount: 29 }));
+        let dir = format!("pos:\t0\nflags:\t0{:o}\nmnt_id:\t29\n", nix::libc::O_DIRECTORY);
+        assert_eq!(parse(&dir), Some(Info { directory: true, mount: 29 }));
+        assert_eq!(parse("pos:\t0\nflags:\t9\nmnt_id:\t29\n"), None);
+        assert_eq!(parse("pos:\t0\nflags:\t01\n"), None);
+    }
+}

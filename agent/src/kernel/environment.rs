@@ -1,0 +1,121 @@
+//! What Slurm wrote into the environment of a job's processes.
+//!
+//! A user can change it, so nothing here decides who is charged or which job a process belongs to.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+
+use steward_common::slurm::gres;
+
+use super::error::ReadError;
+use super::process::{Handle, from_procfs};
+
+/// The variables that the agent uses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// SLURM_CLUSTER_NAME.
+    pub cluster: Option<String>,
+    /// SLURM_JOB_ID.
+    pub job: Option<String>,
+    /// SLURM_JOB_ACCOUNT.
+    pub account: Option<String>,
+    /// SLURM_JOB_PARTITION.
+    pub partition: Option<String>,
+    /// SLURM_ARRAY_JOB_ID.
+    pub array_job: Option<String>,
+    /// SLURM_ARRAY_TASK_ID.
+    pub array_task: Option<String>,
+    /// SLURM_CPUS_ON_NODE, else the figure of SLURM_JOB_CPUS_PER_NODE if it is the same on all nodes.
+    pub cpus: Option<u32>,
+    /// SLURM_JOB_GPUS, else SLURM_STEP_GPUS: Slurm's indices of the GPUs on this node.
+    pub gpus: Option<Vec<u32>>,
+}
+
+/// Reads the environment of `process`. It takes the target's memory lock, so it is never done for a
+/// process in uninterruptible sleep, nor twice.
+///
+/// # Errors
+/// If the process is gone or may not be read.
+pub fn read(process: &Handle) -> Result<Environment, ReadError> {
+    let path = process.path("environ");
+    let all = process.procfs().environ().map_err(|error| from_procfs(&path, error))?;
+    parse(&all).map_err(|found| ReadError::malformed(&path, "a list of GPU numbers", &found))
+}
+
+fn parse(all: &HashMap<OsString, OsString>) -> Result<Environment, String> {
+    let value = |name: &str| -> Option<String> {
+        let text = all.get(OsStr::new(name))?.to_string_lossy().into_owned();
+        (!text.is_empty()).then_some(text)
+    };
+    let cpus = value("SLURM_CPUS_ON_NODE")
+        .and_then(|text| text.parse().ok())
+        .or_else(|| value("SLURM_JOB_CPUS_PER_NODE").and_then(|text| same_on_all_nodes(&text)));
+    let gpus = match value("SLURM_JOB_GPUS").or_else(|| value("SLURM_STEP_GPUS")) {
+        Some(text) => Some(gres::index_list(&text).map_err(|_| text)?),
+        None => None,
+    };
+    Ok(Environment {
+        cluster: value("SLURM_CLUSTER_NAME"),
+        job: value("SLURM_JOB_ID"),
+        account: value("SLURM_JOB_ACCOUNT"),
+        partition: value("SLURM_JOB_PARTITION"),
+        array_job: value("SLURM_ARRAY_JOB_ID"),
+        array_task: value("SLURM_ARRAY_TASK_ID"),
+        cpus,
+        gpus,
+    })
+}
+
+/// `4` or `4(x2)` is 4 on each node; `4,2` does not say which node this is.
+fn same_on_all_nodes(text: &str) -> Option<u32> {
+    let count = match text.split_once("(x") {
+        Some((count, times)) => {
+            times.strip_suffix(')')?.parse::<u32>().ok()?;
+            count
+        }
+        None => text,
+    };
+    count.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(pairs: &[(&str, &str)]) -> Result<Environment, String> {
+        parse(&pairs.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))).collect())
+    }
+
+    #[test]
+    fn gpu_numbers_are_numbers_and_not_characters() {
+        for (text, expected) in
+            [("0,1,10", vec![0, 1, 10]), ("10", vec![10]), ("0-3", vec![0, 1, 2, 3])]
+        {
+            let found = environment(&[("SLURM_JOB_GPUS", text)]).unwrap();
+            assert_eq!(found.gpus, Some(expected), "{text}");
+        }
+        assert_eq!(environment(&[]).unwrap().gpus, None);
+        assert_eq!(environment(&[("SLURM_JOB_GPUS", "")]).unwrap().gpus, None);
+        assert!(environment(&[("SLURM_JOB_GPUS", "GPU-a1b2")]).is_err());
+    }
+
+    #[test]
+    fn the_job_wins_over_the_step() {
+        let found = environment(&[("SLURM_STEP_GPUS", "1"), ("SLURM_JOB_GPUS", "0,1")]).unwrap();
+        assert_eq!(found.gpus, Some(vec![0, 1]));
+    }
+
+    #[test]
+    fn cpus_come_from_the_node_or_from_a_figure_that_holds_for_all_nodes() {
+        for (pairs, expected) in [
+            (vec![("SLURM_CPUS_ON_NODE", "4")], Some(4)),
+            (vec![("SLURM_JOB_CPUS_PER_NODE", "2(x3)")], Some(2)),
+            (vec![("SLURM_JOB_CPUS_PER_NODE", "8")], Some(8)),
+            (vec![("SLURM_JOB_CPUS_PER_NODE", "4,2")], None),
+            (vec![("SLURM_CPUS_ON_NODE", "many"), ("SLURM_JOB_CPUS_PER_NODE", "2")], Some(2)),
+            (vec![], None),
+        ] {
+            assert_eq!(environment(&pairs).unwrap().cpus, expected, "{pairs:?}");
+        }
+    }
+}

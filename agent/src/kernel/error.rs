@@ -1,0 +1,167 @@
+//! What can go wrong while a kernel file is read, and how often it did.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::libc;
+
+/// A read that gave no value; it names the file.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The process or directory ended between list and read: ordinary.
+    #[error("{} is gone: it ended while it was read", path.display())]
+    Vanished {
+        /// The file that was asked for.
+        path: PathBuf,
+    },
+    /// The agent may not read it.
+    #[error(
+        "{}: permission denied: run steward-agent as root or give it CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+        path.display()
+    )]
+    Denied {
+        /// The file that was asked for.
+        path: PathBuf,
+    },
+    /// The text is not what this file holds on any kernel we know.
+    #[error("{}: expected {expected}, found {found:?}", path.display())]
+    Malformed {
+        /// The file that was read.
+        path: PathBuf,
+        /// What should have been there.
+        expected: &'static str,
+        /// What was there, cut to a readable length.
+        found: String,
+    },
+    /// Anything else the kernel said.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file that was asked for.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+impl ReadError {
+    /// Sorts the kernel's answer for `path`.
+    #[must_use]
+    pub fn from_io(path: &Path, source: io::Error) -> Self {
+        let path = path.to_path_buf();
+        match source.raw_os_error() {
+            // ENODEV: a cgroup file whose directory was removed; ESRCH: a /proc file of a dead process.
+            Some(libc::ENOENT | libc::ENODEV | libc::ESRCH) => Self::Vanished { path },
+            Some(libc::EACCES | libc::EPERM) => Self::Denied { path },
+            _ => Self::Io { path, source },
+        }
+    }
+
+    /// A text that could not be understood.
+    #[must_use]
+    pub fn malformed(path: &Path, expected: &'static str, found: &str) -> Self {
+        let found = found.chars().take(80).collect();
+        Self::Malformed { path: path.to_path_buf(), expected, found }
+    }
+
+    /// The word under which this failure is counted.
+    #[must_use]
+    pub const fn reason(&self) -> Reason {
+        match self {
+            Self::Vanished { .. } => Reason::Vanished,
+            Self::Denied { .. } => Reason::Permission,
+            Self::Malformed { .. } => Reason::Malformed,
+            Self::Io { .. } => Reason::Io,
+        }
+    }
+}
+
+/// Why something is missing, as a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// The kernel answered with another error.
+    Io,
+    /// A text was not understood.
+    Malformed,
+    /// A user name could not be looked up in time.
+    Names,
+    /// The agent may not read it.
+    Permission,
+    /// The Pushgateway did not take a request.
+    Push,
+    /// It ended while it was read.
+    Vanished,
+}
+
+impl Reason {
+    /// Every reason; all are exported from the start so that a rate has a first point.
+    pub const ALL: [Self; 6] =
+        [Self::Io, Self::Malformed, Self::Names, Self::Permission, Self::Push, Self::Vanished];
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Io => "io",
+            Self::Malformed => "malformed",
+            Self::Names => "names",
+            Self::Permission => "permission",
+            Self::Push => "push",
+            Self::Vanished => "vanished",
+        })
+    }
+}
+
+/// The failures of one scan: all are counted, a few are kept to be logged.
+#[derive(Debug, Default)]
+pub struct Errors {
+    counts: BTreeMap<Reason, u64>,
+    worth_logging: Vec<ReadError>,
+}
+
+/// More lines than this about one scan help nobody.
+const KEPT: usize = 8;
+
+impl Errors {
+    /// Counts a failure.
+    pub fn add(&mut self, error: ReadError) {
+        let reason = error.reason();
+        self.count(reason);
+        if reason != Reason::Vanished && self.worth_logging.len() < KEPT {
+            self.worth_logging.push(error);
+        }
+    }
+
+    /// Counts a failure that has no file.
+    pub fn count(&mut self, reason: Reason) {
+        *self.counts.entry(reason).or_insert(0) += 1;
+    }
+
+    /// The value, or nothing and a count.
+    pub fn take<T>(&mut self, result: Result<T, ReadError>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.add(error);
+                None
+            }
+        }
+    }
+
+    /// Like [`Self::take`], for a file that not every kernel has.
+    pub fn take_optional<T>(&mut self, result: Result<Option<T>, ReadError>) -> Option<T> {
+        self.take(result).flatten()
+    }
+
+    /// How often each reason came up.
+    pub fn counts(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
+        self.counts.iter().map(|(reason, count)| (*reason, *count))
+    }
+
+    /// The failures that an administrator should see.
+    #[must_use]
+    pub fn worth_logging(&self) -> &[ReadError] {
+        &self.worth_logging
+    }
+}

@@ -1,0 +1,13 @@
+//! The kernel's files, read and turned into types. No metric names here.
+
+pub mod cgroup;
+pub mod cgroup_v1;
+pub mod cgroup_v2;
+pub mod descriptor;
+pub mod environment;
+pub mod error;
+pub mod file;
+pub mod mount;
+pub mod process;
+pub mod scope;
+pub mod stepd;

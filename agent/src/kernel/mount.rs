@@ -1,0 +1,110 @@
+//! Mounts, from `/proc/PID/mountinfo`: which file system an open file is on, without touching it.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use procfs::process::Process;
+
+use super::error::{Errors, ReadError};
+use super::process::{Handle, from_procfs};
+
+/// One mounted file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// Where it is mounted.
+    pub point: PathBuf,
+    /// Its type: `ext4`, `lustre`, `nfs4`, …
+    pub kind: String,
+}
+
+/// File systems of the kernel's own making, in which nobody keeps files.
+const NOT_STORAGE: [&str; 15] = [
+    "binfmt_misc",
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "debugfs",
+    "devpts",
+    "devtmpfs",
+    "efivarfs",
+    "mqueue",
+    "proc",
+    "pstore",
+    "securityfs",
+    "sysfs",
+    "tracefs",
+];
+
+impl Mount {
+    /// Whether files on it are files to a user. Containers put a tmpfs on `/dev` itself; `/dev/shm`
+    /// below it is a place for files.
+    #[must_use]
+    pub fn holds_files(&self) -> bool {
+        !NOT_STORAGE.contains(&self.kind.as_str()) && self.point != Path::new("/dev")
+    }
+}
+
+/// The mounts of one namespace by their id.
+pub type Mounts = HashMap<u64, Mount>;
+
+/// The mount tables of one scan: read once for each mount namespace, not for each process.
+#[derive(Debug)]
+pub struct MountTables {
+    host: Rc<Mounts>,
+    by_namespace: HashMap<OsString, Rc<Mounts>>,
+}
+
+impl MountTables {
+    /// Reads the host's table; a descriptor may come from there even when its process moved on.
+    pub fn new(proc_root: &Path, errors: &mut Errors) -> Self {
+        // 1 is the host's first process; a container or a recorded tree may not show it.
+        let path = ["1", "self"].map(|name| proc_root.join(name)).into_iter().find(|p| p.is_dir());
+        let host = path
+            .and_then(|path| {
+                let table = Process::new_with_root(path.clone()).and_then(|own| own.mountinfo());
+                errors.take(table.map_err(|error| from_procfs(&path.join("mountinfo"), error)))
+            })
+            .map(table)
+            .map(Rc::new);
+        Self { host: host.unwrap_or_default(), by_namespace: HashMap::new() }
+    }
+
+    /// The table of the namespace of `process`.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn of(&mut self, process: &Handle) -> Result<Rc<Mounts>, ReadError> {
+        let path = process.path("ns/mnt");
+        let namespace = std::fs::read_link(&path).map_err(|e| ReadError::from_io(&path, e))?;
+        let namespace = namespace.into_os_string();
+        if let Some(known) = self.by_namespace.get(&namespace) {
+            return Ok(Rc::clone(known));
+        }
+        let infos = process
+            .procfs()
+            .mountinfo()
+            .map_err(|error| from_procfs(&process.path("mountinfo"), error))?;
+        let table = Rc::new(table(infos));
+        self.by_namespace.insert(namespace, Rc::clone(&table));
+        Ok(table)
+    }
+
+    /// The mount with that id, in the process's namespace or else the host's.
+    #[must_use]
+    pub fn find<'a>(&'a self, own: &'a Mounts, id: u64) -> Option<&'a Mount> {
+        own.get(&id).or_else(|| self.host.get(&id))
+    }
+}
+
+fn table(infos: procfs::process::MountInfos) -> Mounts {
+    infos
+        .into_iter()
+        .filter_map(|info| {
+            let id = u64::try_from(info.mnt_id).ok()?;
+            Some((id, Mount { point: info.mount_point, kind: info.fs_type }))
+        })
+        .collect()
+}

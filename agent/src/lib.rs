@@ -1,0 +1,197 @@
+//! steward-agent: reads Slurm job cgroups and /proc, exports Prometheus metrics.
+//!
+//! `kernel` turns the kernel's files into types, `scan` puts them together into nodes with jobs,
+//! `collector` turns those into samples under catalogue names, `output` writes them.
+
+pub mod catalogue;
+pub mod check;
+pub mod cli;
+pub mod collector;
+pub mod config;
+mod host;
+pub mod kernel;
+mod ledger;
+mod names;
+pub mod node;
+pub mod once;
+pub mod output;
+pub mod publish;
+pub mod sample;
+pub mod scan;
+pub mod shutdown;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use anyhow::Context;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
+
+use collector::own::{Own, Pushes};
+use config::Config;
+use kernel::error::Errors;
+use output::push::Pusher;
+use publish::{NodeSamples, Snapshot};
+use sample::Samples;
+use scan::Scanner;
+use shutdown::Shutdown;
+
+/// An agent that has its listener and is ready to run.
+#[derive(Debug)]
+pub struct Agent {
+    config: Config,
+    rounds: Rounds,
+    listener: Option<TcpListener>,
+    pusher: Option<Pusher>,
+}
+
+impl Agent {
+    /// Takes the listener and looks at the node; nothing is exported yet.
+    ///
+    /// # Errors
+    /// If a setting makes no sense, the address is taken, or there are no cgroups.
+    pub async fn new(config: Config) -> anyhow::Result<Self> {
+        config.check()?;
+        let pushes = Arc::new(Pushes::default());
+        let pusher = Pusher::new(&config.push, config.interval.0, Arc::clone(&pushes))?;
+        let scanner = Scanner::new(config.clone())?;
+        if let Some(trouble) = &scanner.host().trouble {
+            tracing::warn!("slurm.conf: {trouble}");
+        }
+        let listener = if config.scrape.enabled {
+            let address = config.scrape.listen;
+            let listener = TcpListener::bind(address).await;
+            Some(listener.with_context(|| format!("scrape.listen: cannot listen on {address}"))?)
+        } else {
+            None
+        };
+        let pushes = pusher.is_some().then_some(pushes);
+        let rounds = Rounds::new(&config, scanner, pushes);
+        Ok(Self { config, rounds, listener, pusher })
+    }
+
+    /// Where it listens, if it does.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listener.as_ref()?.local_addr().ok()
+    }
+
+    /// Scans, serves and pushes until `shutdown`, then takes back what it pushed.
+    ///
+    /// # Errors
+    /// If the listener or a scan fails as a whole.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
+        let interval = self.config.interval.0;
+        tracing::info!(
+            interval = %self.config.interval,
+            listen = self.address().map(tracing::field::display),
+            push = self.config.push.gateway,
+            cgroup = self.rounds.scanner.hierarchy().version(),
+            "steward-agent {} started", env!("CARGO_PKG_VERSION")
+        );
+        let (stopper, stopping) = shutdown::channel();
+        let (sender, latest) = watch::channel(None);
+        let scans = scan_loop(self.rounds, interval, sender, stopping.clone());
+        let serving = async {
+            match self.listener {
+                Some(listener) => {
+                    output::scrape::serve(listener, latest.clone(), interval, stopping.clone())
+                        .await
+                        .context("the listener failed")
+                }
+                None => Ok(()),
+            }
+        };
+        let pushing = async {
+            if let Some(pusher) = self.pusher {
+                pusher.run(latest.clone(), stopping.clone()).await;
+            }
+        };
+        let work = async { tokio::try_join!(scans, serving, async { Ok(pushing.await) }) };
+        tokio::pin!(work);
+        tokio::select! {
+            // Only a failure ends the work before it is told to stop.
+            result = &mut work => result.map(|_| ()),
+            () = shutdown => {
+                stopper.stop();
+                work.await.map(|_| ())
+            }
+        }
+    }
+}
+
+async fn scan_loop(
+    mut rounds: Rounds,
+    interval: std::time::Duration,
+    latest: watch::Sender<Option<Arc<Snapshot>>>,
+    shutdown: Shutdown,
+) -> anyhow::Result<()> {
+    let mut ticks = tokio::time::interval(interval);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = shutdown.wait() => return Ok(()),
+            _ = ticks.tick() => {}
+        }
+        // Reading the kernel's files blocks; the listener answers meanwhile.
+        let round = tokio::task::spawn_blocking(move || {
+            let snapshot = rounds.next();
+            (rounds, snapshot)
+        });
+        let (back, snapshot) = round.await.context("a scan broke off")?;
+        rounds = back;
+        latest.send_replace(Some(Arc::new(snapshot)));
+    }
+}
+
+/// Scans one after the other, each turned into samples.
+#[derive(Debug)]
+pub struct Rounds {
+    scanner: Scanner,
+    own: Own,
+    selection: sample::Selection,
+    pushes: Option<Arc<Pushes>>,
+    complaints: Vec<String>,
+}
+
+impl Rounds {
+    /// No scan done yet.
+    #[must_use]
+    pub fn new(config: &Config, scanner: Scanner, pushes: Option<Arc<Pushes>>) -> Self {
+        let own = Own::new(SystemTime::now());
+        Self { scanner, own, selection: config.metrics.into(), pushes, complaints: Vec::new() }
+    }
+
+    /// Does one scan.
+    pub fn next(&mut self) -> Snapshot {
+        let (began, at) = (SystemTime::now(), Instant::now());
+        let scan = self.scanner.scan(at);
+        self.own.note(began, at.elapsed(), &scan.errors);
+        self.log(&scan.errors);
+        let nodes = scan
+            .nodes
+            .iter()
+            .map(|node| {
+                let mut jobs =
+                    Samples::new(node.cluster.clone(), node.name.clone(), self.selection);
+                let mut own = jobs.clone();
+                collector::collect(node, &mut jobs);
+                self.own.collect(node, jobs.series(), self.pushes.as_deref(), &mut own);
+                NodeSamples { jobs: (!node.jobs.is_empty()).then_some(jobs), own }
+            })
+            .collect();
+        Snapshot { at, nodes }
+    }
+
+    /// Each complaint once, for as long as it lasts; the counts are in the metrics.
+    fn log(&mut self, errors: &Errors) {
+        let now: Vec<String> = errors.worth_logging().iter().map(ToString::to_string).collect();
+        for complaint in now.iter().filter(|complaint| !self.complaints.contains(complaint)) {
+            tracing::warn!("{complaint}");
+        }
+        self.complaints = now;
+    }
+}

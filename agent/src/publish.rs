@@ -1,0 +1,45 @@
+//! The newest scan, as the outputs see it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use steward_common::id::{ClusterName, NodeName};
+
+use crate::sample::Samples;
+
+/// One node's samples.
+#[derive(Debug)]
+pub struct NodeSamples {
+    /// About its jobs; `None` when it has none.
+    pub jobs: Option<Samples>,
+    /// The agent about itself.
+    pub own: Samples,
+}
+
+impl NodeSamples {
+    /// Whose they are.
+    #[must_use]
+    pub fn key(&self) -> (ClusterName, NodeName) {
+        (self.own.cluster.clone(), self.own.node.clone())
+    }
+}
+
+/// The result of one scan, ready to be written.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// When the scan began.
+    pub at: Instant,
+    /// The nodes of this host; none while the cluster's name is not known.
+    pub nodes: Vec<NodeSamples>,
+}
+
+impl Snapshot {
+    /// All samples, for one exposition.
+    #[must_use]
+    pub fn samples(&self) -> Vec<&Samples> {
+        self.nodes.iter().flat_map(|node| node.jobs.iter().chain([&node.own])).collect()
+    }
+}
+
+/// The newest snapshot; `None` before the first scan.
+pub type Latest = tokio::sync::watch::Receiver<Option<Arc<Snapshot>>>;

@@ -1,0 +1,9 @@
+//! What is true for Steward: nouns, units, Slurm's text dialects and the metric catalogue.
+//!
+//! Nothing here opens, reads, sends, logs or asks the clock; `common/clippy.toml` holds that line.
+
+pub mod id;
+pub mod limit;
+pub mod metric;
+pub mod slurm;
+pub mod unit;

@@ -1,0 +1,311 @@
+//! THE CATALOGUE: every metric Steward's node agent exports, agreed once.
+//!
+//! The agent's collectors, the dashboards, PromQL in the centre and the documentation obey this
+//! table; a name that is not here does not exist. To add one: add its entry to `catalogue!`.
+
+/// How a metric's value moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Only grows within a run of a job.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+}
+
+/// What one step of a metric's value means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes (1).
+    Bytes,
+    /// A plain number of things.
+    Count,
+    /// 0 or 1.
+    Flag,
+    /// 1,048,576 bytes; only the inherited names use it.
+    Mebibytes,
+    /// Hundredths; 100 is one core.
+    Percent,
+    /// Seconds.
+    Seconds,
+}
+
+impl Unit {
+    /// The word for tables and documentation.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Count => "count",
+            Self::Flag => "0 or 1",
+            Self::Mebibytes => "MiB",
+            Self::Percent => "percent",
+            Self::Seconds => "seconds",
+        }
+    }
+}
+
+/// Which switch a metric hangs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Set {
+    /// The sixteen inherited names, units and all.
+    Original,
+    /// Base units, counters typed as counters.
+    Modern,
+    /// Descriptive labels of a job; always on.
+    Info,
+    /// The agent about itself; always on.
+    Agent,
+}
+
+/// One metric: its name, meaning and labels.
+#[derive(Debug, PartialEq, Eq)]
+pub struct MetricDef {
+    /// The exported name, suffixes included.
+    pub name: &'static str,
+    /// What it is, for people; the `# HELP` line.
+    pub help: &'static str,
+    /// Counter or gauge.
+    pub kind: Kind,
+    /// What the number counts.
+    pub unit: Unit,
+    /// The switch it hangs on.
+    pub set: Set,
+    /// Labels beside [`NODE_LABELS`] (and [`JOB_LABEL`] unless `set` is [`Set::Agent`]).
+    pub labels: &'static [&'static str],
+    /// The release that brought it.
+    pub since: &'static str,
+    /// The name that takes over, once this one is on its way out.
+    pub replaced_by: Option<&'static str>,
+}
+
+impl MetricDef {
+    /// All label names of this metric, in the order in which they are written.
+    pub fn all_labels(&self) -> impl Iterator<Item = &'static str> {
+        let job = (self.set != Set::Agent).then_some(JOB_LABEL);
+        NODE_LABELS
+            .into_iter()
+            .chain(job)
+            .chain(self.labels.iter().copied())
+    }
+}
+
+/// Labels that every metric carries: Slurm's cluster name and node name.
+pub const NODE_LABELS: [&str; 2] = ["cluster", "instance"];
+
+/// The label of everything about a job: Slurm's raw job id.
+pub const JOB_LABEL: &str = "slurm_job";
+
+macro_rules! catalogue {
+    ($($ident:ident: $kind:ident $set:ident $unit:ident $name:literal $labels:expr, $help:literal;)*) => {
+        $(
+            #[doc = $help]
+            pub static $ident: MetricDef = MetricDef {
+                name: $name,
+                help: $help,
+                kind: Kind::$kind,
+                unit: Unit::$unit,
+                set: Set::$set,
+                labels: &$labels,
+                since: "0.1.0",
+                replaced_by: None,
+            };
+        )*
+        /// Every entry, in alphabetical order of its constant.
+        pub static CATALOGUE: &[&MetricDef] = &[$(&$ident),*];
+    };
+}
+
+catalogue! {
+    AGENT_BUILD_INFO: Gauge Agent Flag "steward_agent_build_info" ["version"],
+        "Always 1; the version of steward-agent stands in the label";
+    AGENT_ERRORS: Counter Agent Count "steward_agent_errors_total" ["reason"],
+        "Reads and pushes that failed since the agent started, by reason; 'vanished' is ordinary: the process or job ended while it was read";
+    AGENT_JOBS: Gauge Agent Count "steward_agent_jobs" [],
+        "Jobs seen on this node by the last scan, lingering ones not included";
+    AGENT_LAST_SCAN_DURATION: Gauge Agent Seconds "steward_agent_last_scan_duration_seconds" [],
+        "Wall time that the last scan took";
+    AGENT_LAST_SCAN_TIMESTAMP: Gauge Agent Seconds "steward_agent_last_scan_timestamp_seconds" [],
+        "Unix time at which the last scan began; a reader that finds it old must not trust the rest";
+    AGENT_LEFTOVERS: Gauge Agent Count "steward_agent_leftover_directories" [],
+        "Job cgroup directories without a process and without a slurmstepd; they are not reported as jobs";
+    AGENT_PROCESSES: Gauge Agent Count "steward_agent_processes" [],
+        "Processes of jobs seen on this node by the last scan";
+    AGENT_PUSHES: Counter Agent Count "steward_agent_pushes_total" ["outcome"],
+        "Requests to the Pushgateway since the agent started, by outcome: ok or failed";
+    AGENT_SCANS: Counter Agent Count "steward_agent_scans_total" [],
+        "Scans since the agent started";
+    AGENT_SERIES: Gauge Agent Count "steward_agent_series" [],
+        "Series about jobs of this node in the last scan";
+    AGENT_START_TIME: Gauge Agent Seconds "steward_agent_start_time_seconds" [],
+        "Unix time at which the agent started";
+    JOBS_CPUS: Gauge Modern Count "jobs_cpus" [],
+        "CPUs that the job holds on this node";
+    JOBS_CPU_CORE_SECONDS: Counter Modern Seconds "jobs_cpu_core_seconds_total" ["core"],
+        "CPU time of the job by core; only cgroup v1 counts it, on v2 it is absent";
+    JOBS_CPU_PERCENT: Gauge Original Percent "jobs_cpu_percent" [],
+        "CPU use of the job between the last two scans; 100 is one busy core";
+    JOBS_CPU_PERCENT_PER_CORE: Gauge Original Percent "jobs_cpu_percent_per_core" [],
+        "jobs_cpu_percent divided by the CPUs that the job holds on this node";
+    JOBS_CPU_SECONDS: Counter Modern Seconds "jobs_cpu_seconds_total" ["mode"],
+        "CPU time of all steps and processes of the job by mode, user or system, as the kernel splits it";
+    JOBS_CPU_TIME_CORE: Gauge Original Seconds "jobs_cpu_time_core" ["core"],
+        "CPU time of the job by core; only cgroup v1 counts it, on v2 it is absent";
+    JOBS_CPU_TIME_TOTAL: Gauge Original Seconds "jobs_cpu_time_total" [],
+        "CPU time of all steps and processes of the job";
+    JOBS_CPU_USAGE_SECONDS: Counter Modern Seconds "jobs_cpu_usage_seconds_total" [],
+        "CPU time of all steps and processes of the job, the kernel's exact total";
+    JOBS_GPUS_USED: Gauge Original Flag "jobs_gpus_used" ["gpuid"],
+        "1 for each GPU that Slurm gave to the job on this node, by Slurm's index";
+    JOBS_GPU_ASSIGNED: Gauge Modern Flag "jobs_gpu_assigned" ["gpu"],
+        "1 for each GPU that Slurm gave to the job on this node, by Slurm's index";
+    JOBS_INFO: Gauge Info Flag "jobs_info" ["user", "uid", "account", "partition", "array_job", "array_task", "sluid"],
+        "Always 1; describes the job in its labels, an unknown one is empty";
+    JOBS_IO_BYTES: Counter Modern Bytes "jobs_io_bytes_total" ["direction"],
+        "Bytes that the job's processes caused to be read from or written to storage (read_bytes, write_bytes of /proc/PID/io), ended processes included";
+    JOBS_IO_CALLS: Counter Modern Count "jobs_io_calls_total" ["direction"],
+        "Read and write system calls of the job's processes (syscr, syscw), ended processes included";
+    JOBS_IO_REQUESTED_BYTES: Counter Modern Bytes "jobs_io_requested_bytes_total" ["direction"],
+        "Bytes that the job's processes passed to read and write calls (rchar, wchar): page cache, pipes and network file systems included";
+    JOBS_MEMORY_ANON: Gauge Modern Bytes "jobs_memory_anon_bytes" [],
+        "Anonymous memory of the job: heap and stack, not backed by a file (v1 total_rss, v2 anon)";
+    JOBS_MEMORY_FILE: Gauge Modern Bytes "jobs_memory_file_bytes" [],
+        "Page cache charged to the job, shmem included (v1 total_cache, v2 file)";
+    JOBS_MEMORY_KERNEL: Gauge Modern Bytes "jobs_memory_kernel_bytes" [],
+        "Kernel memory charged to the job (v1 memory.kmem.usage_in_bytes, v2 kernel)";
+    JOBS_MEMORY_LIMIT: Gauge Modern Bytes "jobs_memory_limit_bytes" [],
+        "Memory limit of the job's cgroup; absent when there is none";
+    JOBS_MEMORY_PEAK: Gauge Modern Bytes "jobs_memory_peak_bytes" [],
+        "Highest jobs_memory_usage_bytes that the kernel has seen, page cache included";
+    JOBS_MEMORY_RSS: Gauge Modern Bytes "jobs_memory_rss_bytes" [],
+        "Sum of the resident sets of the job's processes; a shared page counts once for each of them";
+    JOBS_MEMORY_SHMEM: Gauge Modern Bytes "jobs_memory_shmem_bytes" [],
+        "Shared memory and tmpfs pages charged to the job";
+    JOBS_MEMORY_SLURM: Gauge Modern Bytes "jobs_memory_slurm_bytes" [],
+        "What Slurm's jobacct_gather/cgroup takes as the job's memory now (v1 total_rss, v2 memory.current)";
+    JOBS_MEMORY_SWAP: Gauge Modern Bytes "jobs_memory_swap_bytes" [],
+        "Swap used by the job";
+    JOBS_MEMORY_USAGE: Gauge Modern Bytes "jobs_memory_usage_bytes" [],
+        "Memory charged to the job, page cache included; what the limit is compared with";
+    JOBS_OPENED_FILES: Gauge Original Count "jobs_opened_files" [],
+        "Distinct files that the job's processes have open; devices, pipes, sockets and directories do not count";
+    JOBS_OPEN_FDS: Gauge Modern Count "jobs_open_fds" [],
+        "File descriptors that the job's processes have open, of every sort";
+    JOBS_OPEN_FILES: Gauge Modern Count "jobs_open_files" [],
+        "Distinct files that the job's processes have open; devices, pipes, sockets and directories do not count";
+    JOBS_PROCESSES: Gauge Modern Count "jobs_processes" [],
+        "Processes of the job on this node, slurmstepd not included";
+    JOBS_READ_COUNT: Gauge Original Count "jobs_read_count" [],
+        "Read system calls of the job's processes, ended processes included";
+    JOBS_READ_MB: Gauge Original Mebibytes "jobs_read_mb" [],
+        "MiB that the job's processes caused to be read from storage, ended processes included";
+    JOBS_RSS: Gauge Original Mebibytes "jobs_rss" [],
+        "Sum of the resident sets of the job's processes in MiB; a shared page counts once for each of them";
+    JOBS_SCRATCH_OPEN_FILES: Gauge Modern Count "jobs_scratch_open_files" [],
+        "Distinct files on scratch file systems that the job's processes have open";
+    JOBS_SPAWNED_PROCESSES: Gauge Original Count "jobs_spawned_processes" [],
+        "Processes of the job on this node, slurmstepd not included";
+    JOBS_SYSTEM_TIME: Gauge Original Seconds "jobs_system_time" [],
+        "CPU time of the job in the kernel, in seconds";
+    JOBS_THREADS: Gauge Modern Count "jobs_threads" [],
+        "Threads of the job's processes";
+    JOBS_THREAD_COUNT: Gauge Original Count "jobs_thread_count" ["proc_name"],
+        "Threads of the job's processes of that name";
+    JOBS_USER_TIME: Gauge Original Seconds "jobs_user_time" [],
+        "CPU time of the job outside the kernel, in seconds";
+    JOBS_USES_SCRATCH: Gauge Original Flag "jobs_uses_scratch" [],
+        "1 if a process of the job has a file on a scratch file system open, else 0";
+    JOBS_WRITE_COUNT: Gauge Original Count "jobs_write_count" [],
+        "Write system calls of the job's processes, ended processes included";
+    JOBS_WRITE_MB: Gauge Original Mebibytes "jobs_write_mb" [],
+        "MiB that the job's processes caused to be written to storage, ended processes included";
+}
+
+/// The entry of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static MetricDef> {
+    CATALOGUE.iter().copied().find(|def| def.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names and labels that existing dashboards and web pages ask for.
+    const ORIGINAL: [(&str, &[&str]); 16] = [
+        ("jobs_cpu_percent", &[]),
+        ("jobs_cpu_percent_per_core", &[]),
+        ("jobs_cpu_time_core", &["core"]),
+        ("jobs_cpu_time_total", &[]),
+        ("jobs_gpus_used", &["gpuid"]),
+        ("jobs_opened_files", &[]),
+        ("jobs_read_count", &[]),
+        ("jobs_read_mb", &[]),
+        ("jobs_rss", &[]),
+        ("jobs_spawned_processes", &[]),
+        ("jobs_system_time", &[]),
+        ("jobs_thread_count", &["proc_name"]),
+        ("jobs_user_time", &[]),
+        ("jobs_uses_scratch", &[]),
+        ("jobs_write_count", &[]),
+        ("jobs_write_mb", &[]),
+    ];
+
+    #[test]
+    fn the_sixteen_inherited_metrics_keep_their_names_and_labels() {
+        let mut found: Vec<(&str, &[&str])> = CATALOGUE
+            .iter()
+            .filter(|def| def.set == Set::Original)
+            .map(|def| (def.name, def.labels))
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, ORIGINAL);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = CATALOGUE.iter().map(|def| def.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), CATALOGUE.len());
+    }
+
+    #[test]
+    fn new_names_carry_their_unit_and_counters_end_in_total() {
+        for def in CATALOGUE.iter().filter(|def| def.set != Set::Original) {
+            assert_eq!(
+                def.kind == Kind::Counter,
+                def.name.ends_with("_total"),
+                "{}",
+                def.name
+            );
+            let stem = def.name.trim_end_matches("_total");
+            match def.unit {
+                Unit::Bytes => assert!(stem.ends_with("_bytes"), "{}", def.name),
+                Unit::Seconds => assert!(stem.ends_with("_seconds"), "{}", def.name),
+                Unit::Count | Unit::Flag => assert!(
+                    !stem.ends_with("_bytes") && !stem.ends_with("_seconds"),
+                    "{}",
+                    def.name
+                ),
+                Unit::Mebibytes | Unit::Percent => panic!("{}: not a base unit", def.name),
+            }
+        }
+    }
+
+    #[test]
+    fn help_is_one_sentence_and_labels_do_not_clash() {
+        for def in CATALOGUE {
+            assert!(
+                !def.help.is_empty() && !def.help.contains('\n'),
+                "{}",
+                def.name
+            );
+            assert!(!def.help.ends_with('.'), "{}: no full stop", def.name);
+            let mut labels: Vec<_> = def.all_labels().collect();
+            let count = labels.len();
+            labels.sort_unstable();
+            labels.dedup();
+            assert_eq!(labels.len(), count, "{}", def.name);
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Times that Slurm prints as text.
+//!
+//! The same text has two meanings. In a time *limit* a bare number is minutes (`90`) and a day
+//! may stand with hours alone (`1-12`). In a time that was *used* (Elapsed, TotalCPU, the `cpu` of
+//! a TRES usage) there is always a colon, and `90` is nothing that Slurm prints.
+
+use std::time::Duration;
+
+use super::ParseError;
+use super::number::digits;
+use crate::limit::Limit;
+
+/// What a job's time limit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TimeLimit {
+    /// The job has its own.
+    Own(Limit<Duration>),
+    /// The job has none of its own: the limit of its partition holds.
+    OfPartition,
+}
+
+const LIMIT: &str = "a time limit such as 90, 90:00, 1:30:00, 1-12, 1-12:30 or UNLIMITED";
+const USED: &str = "a time such as 02:17.926, 00:00:12 or 1-02:03:04";
+
+/// Reads a time limit: Timelimit, TimelimitRaw, `%l`, `--time`. Empty and `NOT_SET` are `None`.
+///
+/// As in `sbatch --time`, a part may be larger than usual: `0:90:00` is an hour and a half.
+///
+/// # Errors
+/// If the text is no time limit.
+pub fn limit(text: &str) -> Result<Option<TimeLimit>, ParseError> {
+    let is = |word: &str| text.eq_ignore_ascii_case(word);
+    if text.is_empty() || is("NOT_SET") {
+        return Ok(None);
+    }
+    if is("UNLIMITED") || is("INFINITE") {
+        return Ok(Some(TimeLimit::Own(Limit::Unlimited)));
+    }
+    if is("Partition_Limit") {
+        return Ok(Some(TimeLimit::OfPartition));
+    }
+    match limit_seconds(text) {
+        Some(seconds) => Ok(Some(TimeLimit::Own(Limit::At(Duration::from_secs(
+            seconds,
+        ))))),
+        None => Err(ParseError::new("time limit", text, LIMIT)),
+    }
+}
+
+fn limit_seconds(text: &str) -> Option<u64> {
+    let (days, rest) = match text.split_once('-') {
+        Some((days, rest)) => (Some(digits(days)?), rest),
+        None => (None, text),
+    };
+    let parts = rest.split(':').map(digits).collect::<Option<Vec<_>>>()?;
+    let (hours, minutes, seconds) = match (days, parts.as_slice()) {
+        (Some(_), &[hours]) => (hours, 0, 0),
+        (Some(_), &[hours, minutes]) => (hours, minutes, 0),
+        (None, &[minutes]) => (0, minutes, 0),
+        (None, &[minutes, seconds]) => (0, minutes, seconds),
+        (_, &[hours, minutes, seconds]) => (hours, minutes, seconds),
+        _ => return None,
+    };
+    total(days.unwrap_or(0), hours, minutes, seconds)
+}
+
+fn total(days: u64, hours: u64, minutes: u64, seconds: u64) -> Option<u64> {
+    days.checked_mul(24)?
+        .checked_add(hours)?
+        .checked_mul(60)?
+        .checked_add(minutes)?
+        .checked_mul(60)?
+        .checked_add(seconds)
+}
+
+/// Reads a time that was used: Elapsed, TotalCPU, UserCPU, `%M`. Empty is `None`.
+///
+/// Slurm prints `INVALID` for a negative time; that is an error here, not an absence.
+///
+/// # Errors
+/// If the text is no such time.
+pub fn elapsed(text: &str) -> Result<Option<Duration>, ParseError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match used(text) {
+        Some(time) => Ok(Some(time)),
+        None => Err(ParseError::new("elapsed time", text, USED)),
+    }
+}
+
+fn used(text: &str) -> Option<Duration> {
+    let (text, nanos) = match text.split_once('.') {
+        Some((text, fraction)) => (text, nanoseconds(fraction)?),
+        None => (text, 0),
+    };
+    let (days, rest) = match text.split_once('-') {
+        Some((days, rest)) => (Some(digits(days)?), rest),
+        None => (None, text),
+    };
+    let parts = rest.split(':').map(digits).collect::<Option<Vec<_>>>()?;
+    let (hours, minutes, seconds) = match (days, parts.as_slice()) {
+        (Some(_), &[hours, minutes, seconds]) if hours < 24 && minutes < 60 => {
+            (hours, minutes, seconds)
+        }
+        (None, &[hours, minutes, seconds]) if minutes < 60 => (hours, minutes, seconds),
+        (None, &[minutes, seconds]) => (0, minutes, seconds),
+        _ => return None,
+    };
+    if seconds >= 60 {
+        return None;
+    }
+    let seconds = total(days.unwrap_or(0), hours, minutes, seconds)?;
+    Some(Duration::new(seconds, nanos))
+}
+
+fn nanoseconds(fraction: &str) -> Option<u32> {
+    let places = u32::try_from(fraction.len()).ok()?;
+    let scale = 10u32.checked_pow(9u32.checked_sub(places)?)?;
+    u32::try_from(digits(fraction)?).ok()?.checked_mul(scale)
+}
+
+/// Writes a time as Slurm does: `00:01:40`, `1-03:46:40`; with a fraction only if there is one.
+#[must_use]
+pub fn format(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
+    let (minutes, seconds) = (seconds / 60 % 60, seconds % 60);
+    let day = if days == 0 {
+        String::new()
+    } else {
+        format!("{days}-")
+    };
+    let fraction = if time.subsec_nanos() == 0 {
+        String::new()
+    } else {
+        let nanos = format!(".{:09}", time.subsec_nanos());
+        nanos.trim_end_matches('0').to_owned()
+    };
+    format!("{day}{hours:02}:{minutes:02}:{seconds:02}{fraction}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{TimeLimit, elapsed, format, limit};
+    use crate::limit::Limit;
+    use proptest::prelude::*;
+
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+
+    #[test]
+    fn limits() {
+        let cases = [
+            ("bare number is minutes", "90", 90 * MINUTE),
+            ("minutes and seconds", "90:00", 90 * MINUTE),
+            ("seconds count", "1:30", 90),
+            ("hours", "1:30:00", HOUR + 30 * MINUTE),
+            ("sacct", "1-02:03:04", DAY + 2 * HOUR + 3 * MINUTE + 4),
+            ("day and hours", "1-12", 36 * HOUR),
+            ("day, hours, minutes", "1-12:30", 36 * HOUR + 30 * MINUTE),
+            ("parts may be large, as in sbatch", "0:90:00", 90 * MINUTE),
+            ("no time", "0", 0),
+        ];
+        for (case, text, seconds) in cases {
+            let expected = TimeLimit::Own(Limit::At(Duration::from_secs(seconds)));
+            assert_eq!(limit(text), Ok(Some(expected)), "{case}: {text:?}");
+        }
+    }
+
+    #[test]
+    fn limits_that_are_words() {
+        let unlimited = Ok(Some(TimeLimit::Own(Limit::Unlimited)));
+        for text in ["UNLIMITED", "INFINITE", "infinite", "Unlimited"] {
+            assert_eq!(limit(text), unlimited, "{text}");
+        }
+        assert_eq!(limit("Partition_Limit"), Ok(Some(TimeLimit::OfPartition)));
+        assert_eq!(limit("NOT_SET"), Ok(None));
+        assert_eq!(limit(""), Ok(None));
+    }
+
+    #[test]
+    fn limits_that_are_none() {
+        for text in [
+            "INVALID",
+            "1.5",
+            "-1",
+            "1-",
+            "-",
+            ":",
+            "1:",
+            ":1",
+            "1:2:3:4",
+            "1-2-3",
+            "1-2:3:4:5",
+            "+5",
+            " 5",
+            "5 ",
+            "5m",
+            "18446744073709551616",
+            "999999999999999999-00:00:00",
+            "307445734561825861",
+        ] {
+            assert_eq!(limit(text).unwrap_err().text, text, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn used_times() {
+        let cases = [
+            (
+                "minutes and a fraction",
+                "02:17.926",
+                Duration::from_millis(137_926),
+            ),
+            (
+                "hours and a fraction",
+                "12:34:56.789",
+                Duration::from_millis(45_296_789),
+            ),
+            ("short", "00:00.010", Duration::from_millis(10)),
+            ("usage", "00:00:12", Duration::from_secs(12)),
+            ("days", "1-02:03:04", Duration::from_secs(93_784)),
+            (
+                "many days",
+                "24-12:52:11",
+                Duration::from_secs(24 * DAY + 12 * HOUR + 52 * 60 + 11),
+            ),
+            ("many minutes", "90:00", Duration::from_secs(90 * MINUTE)),
+            (
+                "many hours",
+                "62:30:24",
+                Duration::from_secs(62 * HOUR + 30 * MINUTE + 24),
+            ),
+        ];
+        for (case, text, expected) in cases {
+            assert_eq!(elapsed(text), Ok(Some(expected)), "{case}: {text:?}");
+        }
+        assert_eq!(elapsed(""), Ok(None));
+    }
+
+    #[test]
+    fn used_times_that_are_none() {
+        for text in [
+            "5",
+            "59.999",
+            "1-12",
+            "1-12:30",
+            "UNLIMITED",
+            "INVALID",
+            "Partition_Limit",
+            "NOT_SET",
+            "00:60",
+            "00:60:00",
+            "1-24:00:00",
+            "00:00.",
+            "00:00.0000000001",
+            "00:-1",
+            "-00:01",
+            "00:00:00:00",
+            "1-00:00:00:00",
+            "a:b",
+            "18446744073709551615:00:00",
+        ] {
+            assert_eq!(elapsed(text).unwrap_err().text, text, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn format_as_slurm() {
+        let cases = [
+            (0, "00:00:00"),
+            (100, "00:01:40"),
+            (420, "00:07:00"),
+            (1_000, "00:16:40"),
+            (10_000, "02:46:40"),
+            (42_003, "11:40:03"),
+            (100_000, "1-03:46:40"),
+            (420_002, "4-20:40:02"),
+            (4_200_001, "48-14:40:01"),
+            (1_440 * 60, "1-00:00:00"),
+            (4_242 * 60, "2-22:42:00"),
+        ];
+        for (seconds, expected) in cases {
+            assert_eq!(format(Duration::from_secs(seconds)), expected);
+        }
+        assert_eq!(format(Duration::from_millis(137_926)), "00:02:17.926");
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(seconds in 0..u64::MAX, nanos in 0u32..1_000_000_000) {
+            let time = Duration::new(seconds, nanos);
+            prop_assert_eq!(elapsed(&format(time)), Ok(Some(time)));
+            let whole = Duration::from_secs(seconds);
+            let own = TimeLimit::Own(Limit::At(whole));
+            prop_assert_eq!(limit(&format(whole)), Ok(Some(own)));
+        }
+
+        #[test]
+        fn bare_minutes_scale(minutes in 0..u64::MAX / 60) {
+            let own = TimeLimit::Own(Limit::At(Duration::from_secs(minutes * 60)));
+            prop_assert_eq!(limit(&minutes.to_string()), Ok(Some(own)));
+        }
+
+        #[test]
+        fn never_panics(text in "\\PC*|[-0-9:.]{0,24}") {
+            if let Err(error) = limit(&text) {
+                prop_assert_eq!(&error.text, &text);
+            }
+            if let Err(error) = elapsed(&text) {
+                prop_assert_eq!(&error.text, &text);
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Numbers as Slurm writes them.
+
+/// A decimal number in its one canonical spelling: no sign, no padding, nothing around it.
+pub(crate) fn canonical_u32(text: &str) -> Option<u32> {
+    let padded = text.len() > 1 && text.starts_with('0');
+    if padded {
+        return None;
+    }
+    digits(text)?.try_into().ok()
+}
+
+/// A run of ASCII digits; padding is allowed.
+pub(crate) fn digits(text: &str) -> Option<u64> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    text.parse().ok()
+}
+
+/// `12`, `500M`, `1.50K`: a decimal number, and a letter for a power of 1024.
+///
+/// Without a letter the number counts `bare`s. Computed in whole numbers: `1.5T` is exact, and
+/// what is not a whole number (`1.33G`) is rounded to the nearest.
+pub(crate) fn binary(text: &str, bare: u64) -> Option<u64> {
+    let (number, unit) = match text.char_indices().next_back() {
+        Some((at, letter)) if letter.is_ascii_alphabetic() => {
+            (text.get(..at)?, 1u64.checked_shl(shift(letter)?)?)
+        }
+        _ => (text, bare),
+    };
+    let (whole, fraction) = match number.split_once('.') {
+        Some((whole, fraction)) => (digits(whole)?, Some(fraction)),
+        None => (digits(number)?, None),
+    };
+    let unit = u128::from(unit);
+    let whole = u128::from(whole).checked_mul(unit)?;
+    let rest = match fraction {
+        None => 0,
+        Some(text) => {
+            let scale = 10u128.checked_pow(text.len().try_into().ok()?)?;
+            let numerator = u128::from(digits(text)?).checked_mul(unit)?;
+            numerator.checked_add(scale / 2)? / scale
+        }
+    };
+    whole.checked_add(rest)?.try_into().ok()
+}
+
+fn shift(letter: char) -> Option<u32> {
+    match letter.to_ascii_uppercase() {
+        'K' => Some(10),
+        'M' => Some(20),
+        'G' => Some(30),
+        'T' => Some(40),
+        'P' => Some(50),
+        'E' => Some(60),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{binary, canonical_u32};
+    use proptest::prelude::*;
+
+    #[test]
+    fn binary_numbers() {
+        let cases = [
+            ("plain", "12", Some(12)),
+            ("kibi", "512K", Some(512 * 1024)),
+            ("lower case", "512k", Some(512 * 1024)),
+            ("fraction of tebi", "1.5T", Some(3 * (1 << 39))),
+            ("two decimals", "1.50K", Some(1536)),
+            // 1.33 * 2^30 = 1428076625.92
+            ("no whole number", "1.33G", Some(1_428_076_626)),
+            ("0.1 is exact in decimal", "0.1K", Some(102)),
+            ("largest", "18446744073709551615", Some(u64::MAX)),
+            ("one too many", "18446744073709551616", None),
+            ("too many exbi", "16E", None),
+            ("fifteen exbi", "15E", Some(15 << 60)),
+            ("empty", "", None),
+            ("unit alone", "K", None),
+            ("no whole part", ".5K", None),
+            ("no fraction", "1.K", None),
+            ("two points", "1.2.3K", None),
+            ("minus", "-1", None),
+            ("plus", "+1", None),
+            ("unit of bytes", "4GB", None),
+            ("unknown unit", "16?", None),
+            ("inner blank", "1 K", None),
+            ("arabic digits", "\u{661}", None),
+            (
+                "long fraction",
+                "1.0000000000000000000000000000000000000000001K",
+                None,
+            ),
+        ];
+        for (case, text, expected) in cases {
+            assert_eq!(binary(text, 1), expected, "{case}: {text:?}");
+        }
+    }
+
+    #[test]
+    fn canonical_numbers() {
+        assert_eq!(canonical_u32("0"), Some(0));
+        assert_eq!(canonical_u32("4294967295"), Some(u32::MAX));
+        for text in ["", "00", "01", "+1", "-1", "4294967296", " 1", "1 ", "0x1"] {
+            assert_eq!(canonical_u32(text), None, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn units_scale(number in 0u64..1 << 20, bare in 1u64..1 << 20) {
+            for (letter, power) in [('K', 1), ('M', 2), ('G', 3), ('T', 4)] {
+                let expected = number * 1024u64.pow(power);
+                prop_assert_eq!(binary(&format!("{number}{letter}"), bare), Some(expected));
+            }
+            prop_assert_eq!(binary(&number.to_string(), bare), Some(number * bare));
+        }
+
+        #[test]
+        fn hundredths_are_within_half_a_byte(whole in 0u64..4096, hundredths in 0u64..100) {
+            let read = binary(&format!("{whole}.{hundredths:02}M"), 1).unwrap();
+            let exact = u128::from(whole * 100 + hundredths) << 20;
+            prop_assert!((u128::from(read) * 100).abs_diff(exact) <= 50);
+        }
+
+        #[test]
+        fn never_panics(text in any::<String>(), bare: u64) {
+            let _ = binary(&text, bare);
+            let _ = canonical_u32(&text);
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Job states.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::id::Uid;
+
+macro_rules! states {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal $(, $compact:literal)?;)*) => {
+        /// The state of a job, as Slurm's commands print it: the base state, or the flag that
+        /// they show in its place.
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum JobState {
+            $($(#[$doc])* $variant,)*
+            /// Cancelled.
+            Cancelled {
+                /// By whom, where Slurm says it.
+                by: Option<Uid>,
+            },
+            /// A state that this program does not know, in Slurm's own words.
+            Other(String),
+        }
+
+        impl JobState {
+            fn known(text: &str) -> Option<JobState> {
+                match text {
+                    $($name $(| $compact)? => Some(JobState::$variant),)*
+                    "CANCELLED" | "CA" => Some(JobState::Cancelled { by: None }),
+                    _ => None,
+                }
+            }
+
+            /// Slurm's long name of the state, without the user of `CANCELLED by 1000`.
+            #[must_use]
+            pub fn name(&self) -> &str {
+                match self {
+                    $(JobState::$variant => $name,)*
+                    JobState::Cancelled { .. } => "CANCELLED",
+                    JobState::Other(text) => text,
+                }
+            }
+
+            /// Every known state, without the user of a cancelled one.
+            #[must_use]
+            pub fn all() -> Vec<JobState> {
+                vec![$(JobState::$variant,)* JobState::Cancelled { by: None }]
+            }
+        }
+    };
+}
+
+states! {
+    /// Ended: a node did not boot.
+    BootFail = "BOOT_FAIL", "BF";
+    /// Ended with exit code zero.
+    Completed = "COMPLETED", "CD";
+    /// Work is over, clean-up is not.
+    Completing = "COMPLETING", "CG";
+    /// Has nodes and waits for them to boot.
+    Configuring = "CONFIGURING", "CF";
+    /// Ended: could not have met its deadline.
+    Deadline = "DEADLINE", "DL";
+    /// Ended with a non-zero exit code or another failure.
+    Failed = "FAILED", "F";
+    /// Could not be launched on its nodes.
+    LaunchFailed = "LAUNCH_FAILED";
+    /// Ended: a node failed.
+    NodeFail = "NODE_FAIL", "NF";
+    /// Ended: out of memory.
+    OutOfMemory = "OUT_OF_MEMORY", "OOM";
+    /// Waits in the queue.
+    Pending = "PENDING", "PD";
+    /// Has nodes that were powered down and waits for them to boot.
+    PowerUpNode = "POWER_UP_NODE";
+    /// Ended by preemption.
+    Preempted = "PREEMPTED", "PR";
+    /// The nodes could not be configured for it.
+    ReconfigFail = "RECONFIG_FAIL";
+    /// Goes back to the queue.
+    Requeued = "REQUEUED", "RQ";
+    /// Goes back to the queue of a federation.
+    RequeueFed = "REQUEUE_FED", "RF";
+    /// Goes back to the queue and is held there.
+    RequeueHold = "REQUEUE_HOLD", "RH";
+    /// Its size is changing.
+    Resizing = "RESIZING", "RS";
+    /// Held: its reservation was deleted.
+    ResvDelHold = "RESV_DEL_HOLD", "RD";
+    /// Given to another cluster of the federation.
+    Revoked = "REVOKED", "RV";
+    /// Running.
+    Running = "RUNNING", "R";
+    /// A signal to it is under way.
+    Signaling = "SIGNALING", "SI";
+    /// Goes back to the queue and is held there as a special case.
+    SpecialExit = "SPECIAL_EXIT", "SE";
+    /// Data is being brought out of the burst buffer.
+    StageOut = "STAGE_OUT", "SO";
+    /// Stopped by SIGSTOP; keeps its CPUs.
+    Stopped = "STOPPED", "ST";
+    /// Suspended; its CPUs are given to others.
+    Suspended = "SUSPENDED", "S";
+    /// Ended at its time limit.
+    Timeout = "TIMEOUT", "TO";
+    /// News of it are on their way to the database.
+    UpdateDb = "UPDATE_DB";
+}
+
+impl JobState {
+    /// Whether this run of the job is over.
+    ///
+    /// Only base states end a run. The flags LAUNCH_FAILED, RECONFIG_FAIL and REVOKED hide the
+    /// base state, which may be PENDING, so they are not taken for an end.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        matches!(
+            self,
+            JobState::BootFail
+                | JobState::Cancelled { .. }
+                | JobState::Completed
+                | JobState::Deadline
+                | JobState::Failed
+                | JobState::NodeFail
+                | JobState::OutOfMemory
+                | JobState::Preempted
+                | JobState::Timeout
+        )
+    }
+
+    /// Whether the job holds nodes and its processes may work.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        matches!(
+            self,
+            JobState::Running | JobState::Resizing | JobState::Signaling
+        )
+    }
+
+    /// Whether the job waits for nodes.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        matches!(
+            self,
+            JobState::Pending
+                | JobState::Requeued
+                | JobState::RequeueFed
+                | JobState::RequeueHold
+                | JobState::ResvDelHold
+                | JobState::SpecialExit
+        )
+    }
+
+    /// Whether this program knows the state.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        !matches!(self, JobState::Other(_))
+    }
+}
+
+/// Never fails: what is not known is [`JobState::Other`].
+impl From<&str> for JobState {
+    fn from(text: &str) -> JobState {
+        let cancelled_by = || {
+            let uid = text.strip_prefix("CANCELLED by ")?.parse().ok()?;
+            Some(JobState::Cancelled { by: Some(uid) })
+        };
+        JobState::known(text)
+            .or_else(cancelled_by)
+            .unwrap_or_else(|| JobState::Other(text.to_owned()))
+    }
+}
+
+impl FromStr for JobState {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<JobState, Infallible> {
+        Ok(JobState::from(text))
+    }
+}
+
+impl fmt::Display for JobState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JobState::Cancelled { by: Some(uid) } => f.pad(&format!("CANCELLED by {uid}")),
+            state => f.pad(state.name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::JobState;
+    use crate::id::Uid;
+    use proptest::prelude::*;
+
+    #[test]
+    fn long_and_compact() {
+        let cases = [
+            ("COMPLETED", "CD", JobState::Completed),
+            ("RUNNING", "R", JobState::Running),
+            ("PENDING", "PD", JobState::Pending),
+            ("CANCELLED", "CA", JobState::Cancelled { by: None }),
+            ("COMPLETING", "CG", JobState::Completing),
+            ("CONFIGURING", "CF", JobState::Configuring),
+            ("OUT_OF_MEMORY", "OOM", JobState::OutOfMemory),
+            ("SUSPENDED", "S", JobState::Suspended),
+            ("STOPPED", "ST", JobState::Stopped),
+            ("TIMEOUT", "TO", JobState::Timeout),
+            ("REQUEUE_FED", "RF", JobState::RequeueFed),
+        ];
+        for (long, compact, state) in cases {
+            assert_eq!(JobState::from(long), state);
+            assert_eq!(JobState::from(compact), state, "{compact}");
+            assert_eq!(state.to_string(), long);
+        }
+    }
+
+    #[test]
+    fn cancelled_keeps_the_user() {
+        let state = JobState::from("CANCELLED by 352864");
+        assert_eq!(
+            state,
+            JobState::Cancelled {
+                by: Some(Uid::new(352_864))
+            }
+        );
+        assert_eq!(state.to_string(), "CANCELLED by 352864");
+        assert_eq!(state.name(), "CANCELLED");
+        assert!(state.is_ended());
+    }
+
+    #[test]
+    fn unknown_is_kept_and_counts_as_nothing() {
+        for text in [
+            "",
+            "EXPEDITING",
+            "running",
+            "CANCELLED by root",
+            "CANCELLED+",
+            "IDLE+DRAIN",
+        ] {
+            let state = JobState::from(text);
+            assert_eq!(state, JobState::Other(text.to_owned()));
+            assert!(!state.is_known());
+            assert!(!state.is_ended() && !state.is_running() && !state.is_pending());
+        }
+    }
+
+    #[test]
+    fn all_states_of_the_manual() {
+        let manual = [
+            "BOOT_FAIL",
+            "CANCELLED",
+            "COMPLETED",
+            "DEADLINE",
+            "FAILED",
+            "NODE_FAIL",
+            "OUT_OF_MEMORY",
+            "PENDING",
+            "PREEMPTED",
+            "RUNNING",
+            "SUSPENDED",
+            "TIMEOUT",
+            "COMPLETING",
+            "CONFIGURING",
+            "LAUNCH_FAILED",
+            "POWER_UP_NODE",
+            "RECONFIG_FAIL",
+            "REQUEUED",
+            "REQUEUE_FED",
+            "REQUEUE_HOLD",
+            "RESIZING",
+            "RESV_DEL_HOLD",
+            "REVOKED",
+            "SIGNALING",
+            "SPECIAL_EXIT",
+            "STAGE_OUT",
+            "STOPPED",
+            "UPDATE_DB",
+        ];
+        assert_eq!(JobState::all().len(), manual.len());
+        for name in manual {
+            assert!(JobState::from(name).is_known(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_state_is_of_one_class_at_most() {
+        for state in JobState::all() {
+            let classes = [state.is_ended(), state.is_running(), state.is_pending()];
+            assert!(classes.iter().filter(|yes| **yes).count() <= 1, "{state}");
+        }
+        let ended = |text| JobState::from(text).is_ended();
+        assert!(ended("PREEMPTED") && ended("NODE_FAIL") && ended("COMPLETED"));
+        assert!(!ended("LAUNCH_FAILED") && !ended("RECONFIG_FAIL") && !ended("REVOKED"));
+        assert!(!ended("COMPLETING") && !ended("REQUEUED") && !ended("SUSPENDED"));
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_survives(text in "\\PC*|CANCELLED by [0-9]{0,11}|[A-Z_]{3,12}") {
+            let state = JobState::from(text.as_str());
+            let compact = text.len() <= 3 && state.is_known();
+            if !compact {
+                prop_assert_eq!(state.to_string(), text);
+            }
+            prop_assert_eq!(JobState::from(state.to_string().as_str()), state);
+        }
+    }
+}
