@@ -1,5 +1,7 @@
 //! `steward-agent check`: what the agent can and cannot see on this node, in plain words.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +11,6 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::kernel::cgroup::Hierarchy;
 use crate::kernel::error::Errors;
-use crate::kernel::process::Handle;
 use crate::scan::Scanner;
 
 /// How well one thing stands.
@@ -124,8 +125,14 @@ fn jobs(scanner: &mut Scanner, report: &mut Report) {
     if scopes.is_empty() {
         report.add("scopes", Grade::Note, "no Slurm scope yet: slurmd makes it with the first job (or is not running)");
     }
+    let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for scope in scopes {
-        report.add("scopes", Grade::Ok, scope.display().to_string());
+        let text = |part: Option<&OsStr>| part.map(|part| part.to_string_lossy().into_owned());
+        let name = text(scope.file_name()).unwrap_or_default();
+        named.entry(name).or_default().extend(text(scope.parent().and_then(Path::file_name)));
+    }
+    for (name, parents) in named {
+        report.add("scopes", Grade::Ok, format!("{name} in {}", parents.join(", ")));
     }
     for node in &scan.nodes {
         let running = node.jobs.iter().filter(|job| !job.ended);
@@ -135,7 +142,11 @@ fn jobs(scanner: &mut Scanner, report: &mut Report) {
             processes += job.processes.count;
             blind += u64::from(job.cpu.total.is_none() || job.memory.usage.is_none());
         }
-        let text = format!("{}: {count} jobs, {processes} processes", node.name);
+        let (steps, tasks) = scanner.steps_and_tasks(&node.name);
+        let text = format!(
+            "{}: jobs {count}, step directories {steps}, task directories {tasks}, processes {processes}",
+            node.name
+        );
         report.add("node", Grade::Ok, text);
         if blind > 0 {
             report.add("node", Grade::Trouble, format!(
@@ -156,17 +167,35 @@ fn complaints(errors: &Errors, report: &mut Report) {
     }
 }
 
-/// Process 1 belongs to root: whoever can read its I/O and descriptors can read those of any job.
+/// Other users' I/O and descriptors need the first; directories closed to others need the second.
+const CAPABILITIES: [(&str, u32); 2] = [("CAP_SYS_PTRACE", 19), ("CAP_DAC_READ_SEARCH", 2)];
+
 fn privileges(proc_root: &Path, report: &mut Report) {
-    let seen = Handle::open(proc_root, 1).and_then(|init| {
-        init.io()?;
-        init.procfs().fd().map_err(|error| crate::kernel::process::from_procfs(&init.path("fd"), error))?;
-        Ok(())
-    });
-    match seen {
-        Ok(()) => report.add("privileges", Grade::Ok, "I/O and open files of all users can be read"),
-        Err(error) => report.add("privileges", Grade::Trouble, error.to_string()),
+    let path = proc_root.join("self/status");
+    let held = std::fs::read_to_string(&path).ok().and_then(|text| capabilities(&text));
+    let Some(held) = held else {
+        let text = format!("{}: cannot tell which capabilities the agent has", path.display());
+        return report.add("privileges", Grade::Trouble, text);
+    };
+    let missing: Vec<&str> = CAPABILITIES
+        .into_iter()
+        .filter(|(_, bit)| held & (1 << bit) == 0)
+        .map(|(name, _)| name)
+        .collect();
+    if missing.is_empty() {
+        report.add("privileges", Grade::Ok, "processes of all users can be read");
+    } else {
+        let text = format!(
+            "{} missing: I/O and open files of other users' jobs stay unknown; run as root or grant them",
+            missing.join(" and ")
+        );
+        report.add("privileges", Grade::Trouble, text);
     }
+}
+
+fn capabilities(status: &str) -> Option<u64> {
+    let hex = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(hex.trim(), 16).ok()
 }
 
 async fn outputs(config: &Config, report: &mut Report) {
@@ -195,4 +224,18 @@ async fn ready(gateway: &str, timeout: Duration) -> Result<(), String> {
     let url = format!("{}/-/ready", gateway.trim_end_matches('/'));
     let answer = client.get(&url).send().await.map_err(|error| error.to_string())?;
     answer.error_for_status().map(|_| ()).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_are_read_from_hex() {
+        let status = "Name:\tx\nCapEff:\t0000000000080004\nSeccomp:\t0\n";
+        let held = capabilities(status).unwrap();
+        assert!(CAPABILITIES.iter().all(|(_, bit)| held & (1 << bit) != 0));
+        assert_eq!(capabilities("CapEff:\t0000000000000000\n"), Some(0));
+        assert_eq!(capabilities("Name:\tx\n"), None);
+    }
 }

@@ -78,6 +78,18 @@ impl Scanner {
         &self.hierarchy
     }
 
+    /// How many step and task directories the jobs of `node` have.
+    #[must_use]
+    pub fn steps_and_tasks(&mut self, node: &NodeName) -> (usize, usize) {
+        let mut errors = Errors::default();
+        let places = self.hierarchy.jobs(&mut errors);
+        places
+            .iter()
+            .filter(|place| self.host.node_of(place.node.as_ref()).as_ref() == Some(node))
+            .map(|place| place.steps_and_tasks(&mut errors))
+            .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+
     /// Reads everything once. `now` is the time to which rates refer.
     pub fn scan(&mut self, now: Instant) -> Scan {
         let mut errors = Errors::default();

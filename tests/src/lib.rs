@@ -1,1 +1,12 @@
-//! Harness.
+//! Harness of the end-to-end tests: the testbed's parts, each behind a few plain functions.
+//!
+//! A failure here is a failed test, so these functions panic with a message that says what was
+//! being done.
+
+pub mod agent;
+pub mod exposition;
+pub mod gateway;
+pub mod prometheus;
+pub mod slurm;
+pub mod testbed;
+pub mod wait;

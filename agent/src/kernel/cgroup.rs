@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use steward_common::id::{NodeName, Uid};
 use steward_common::limit::Limit;
-use steward_common::slurm::cgroup_path::JobDir;
+use steward_common::slurm::cgroup_path::{self, JobDir};
 use steward_common::unit::Bytes;
 
 use super::cgroup_v1::V1;
 use super::cgroup_v2::V2;
 use super::error::Errors;
+use super::scope::directories;
 
 /// Where the kernel mounts cgroups unless the configuration says otherwise.
 pub const DEFAULT_ROOT: &str = "/sys/fs/cgroup";
@@ -94,6 +95,26 @@ impl JobPlace {
         use std::os::unix::fs::MetadataExt;
         let dir = self.dir("cpuacct").or_else(|| self.dirs.first().map(|(_, path)| path.as_path()));
         dir?.metadata().ok().map(|metadata| metadata.ino())
+    }
+
+    /// How many step and task directories it has; on v1 only accounting makes those of tasks.
+    pub fn steps_and_tasks(&self, errors: &mut Errors) -> (usize, usize) {
+        let dir = self.dir("cpuacct").or_else(|| self.dirs.first().map(|(_, path)| path.as_path()));
+        let steps: Vec<PathBuf> = dir
+            .map(|dir| directories(dir, errors))
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|(name, _)| cgroup_path::step_dir(name).is_some())
+            .map(|(_, path)| path)
+            .collect();
+        let tasks = steps
+            .iter()
+            .flat_map(|step| [step.clone(), step.join("user")])
+            .filter(|dir| dir.is_dir())
+            .flat_map(|dir| directories(&dir, errors))
+            .filter(|(name, _)| cgroup_path::task_dir(name).is_some())
+            .count();
+        (steps.len(), tasks)
     }
 
     /// Whether any of its directories is still there.

@@ -60,16 +60,21 @@ pub struct MountTables {
 impl MountTables {
     /// Reads the host's table; a descriptor may come from there even when its process moved on.
     pub fn new(proc_root: &Path, errors: &mut Errors) -> Self {
-        // 1 is the host's first process; a container or a recorded tree may not show it.
-        let path = ["1", "self"].map(|name| proc_root.join(name)).into_iter().find(|p| p.is_dir());
-        let host = path
-            .and_then(|path| {
-                let table = Process::new_with_root(path.clone()).and_then(|own| own.mountinfo());
-                errors.take(table.map_err(|error| from_procfs(&path.join("mountinfo"), error)))
-            })
-            .map(table)
-            .map(Rc::new);
-        Self { host: host.unwrap_or_default(), by_namespace: HashMap::new() }
+        // 1 is the host's first process; a container may hide it, and the agent's own will do.
+        let mut host = Rc::default();
+        for path in ["1", "self"].map(|name| proc_root.join(name)) {
+            match Process::new_with_root(path.clone()).and_then(|own| own.mountinfo()) {
+                Ok(infos) => {
+                    host = Rc::new(table(infos));
+                    break;
+                }
+                Err(error) if path.ends_with("self") => {
+                    errors.add(from_procfs(&path.join("mountinfo"), error));
+                }
+                Err(_) => {}
+            }
+        }
+        Self { host, by_namespace: HashMap::new() }
     }
 
     /// The table of the namespace of `process`.

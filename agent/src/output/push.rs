@@ -259,7 +259,9 @@ fn offset(node: &NodeName, interval: Duration, spread: f64) -> Duration {
     let hash = node.as_str().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    interval.mul_f64(spread * share(hash))
+    // Names that differ in their last digit differ in FNV's low bits: carry them up.
+    let mixed = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    interval.mul_f64(spread * share(mixed ^ (mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)))
 }
 
 fn share(hash: u64) -> f64 {
