@@ -109,8 +109,9 @@ impl Agent {
             if let Some(pusher) = self.pusher {
                 pusher.run(latest.clone(), stopping.clone()).await;
             }
+            Ok(())
         };
-        let work = async { tokio::try_join!(scans, serving, async { Ok(pushing.await) }) };
+        let work = async { tokio::try_join!(scans, serving, pushing) };
         tokio::pin!(work);
         tokio::select! {
             // Only a failure ends the work before it is told to stop.
@@ -138,7 +139,7 @@ async fn scan_loop(
         }
         // Reading the kernel's files blocks; the listener answers meanwhile.
         let round = tokio::task::spawn_blocking(move || {
-            let snapshot = rounds.next();
+            let snapshot = rounds.scan();
             (rounds, snapshot)
         });
         let (back, snapshot) = round.await.context("a scan broke off")?;
@@ -166,7 +167,7 @@ impl Rounds {
     }
 
     /// Does one scan.
-    pub fn next(&mut self) -> Snapshot {
+    pub fn scan(&mut self) -> Snapshot {
         let (began, at) = (SystemTime::now(), Instant::now());
         let scan = self.scanner.scan(at);
         self.own.note(began, at.elapsed(), &scan.errors);

@@ -17,9 +17,9 @@ use crate::scan::Scanner;
 pub fn run(config: &Config, window: Duration) -> anyhow::Result<String> {
     config.check()?;
     let mut rounds = Rounds::new(config, Scanner::new(config.clone())?, None);
-    rounds.next();
+    rounds.scan();
     std::thread::sleep(window);
-    let snapshot = rounds.next();
+    let snapshot = rounds.scan();
     if snapshot.nodes.is_empty() {
         bail!(
             "the cluster's name is not known: give --cluster NAME, set 'cluster' in the configuration, or point SLURM_CONF at slurm.conf"

@@ -12,14 +12,14 @@ use steward_agent::config::{Config, Span};
 use tokio::sync::oneshot;
 
 use crate::exposition::Exposition;
+use crate::http;
 use crate::testbed::Testbed;
 use crate::wait;
 
 /// Settings for a test: the testbed's cluster, a short interval, any free port, no lingering.
 pub fn config() -> Config {
-    let mut config = Config::default();
-    config.interval = Span(Duration::from_secs(1));
-    config.linger = 0;
+    let mut config =
+        Config { interval: Span(Duration::from_secs(1)), linger: 0, ..Config::default() };
     config.scrape.listen = ([127, 0, 0, 1], 0).into();
     config.push.spread = 0.0;
     config.paths.slurm_conf = Some(Testbed::get().slurm_conf().into());
@@ -74,7 +74,7 @@ impl RunningAgent {
 
     /// The body of a page; `None` unless it answers 200.
     pub fn get(&self, path: &str) -> Option<String> {
-        let answer = reqwest::blocking::get(format!("{}{path}", self.url)).ok()?;
+        let answer = http::get(&format!("{}{path}", self.url)).ok()?;
         answer.status().is_success().then(|| answer.text().ok())?
     }
 

@@ -4,6 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::exposition::Exposition;
+use crate::http;
 use crate::wait;
 
 /// A real Pushgateway on a port of its own; dropping it ends it.
@@ -54,7 +55,7 @@ impl Gateway {
         self.child = Some(child);
         let url = format!("{}/-/ready", self.url());
         wait::until_true("the Pushgateway is ready", Duration::from_secs(30), || {
-            reqwest::blocking::get(&url).is_ok_and(|answer| answer.status().is_success())
+            http::get(&url).is_ok_and(|answer| answer.status().is_success())
         });
     }
 
@@ -71,7 +72,7 @@ impl Gateway {
     /// # Panics
     /// If it does not answer.
     pub fn text(&self) -> String {
-        reqwest::blocking::get(format!("{}/metrics", self.url()))
+        http::get(&format!("{}/metrics", self.url()))
             .and_then(reqwest::blocking::Response::text)
             .unwrap_or_else(|error| panic!("pushgateway: {error}"))
     }
@@ -82,7 +83,7 @@ impl Gateway {
     /// If it does not answer.
     pub fn groups(&self) -> Vec<(String, String)> {
         let answer: serde_json::Value =
-            reqwest::blocking::get(format!("{}/api/v1/metrics", self.url()))
+            http::get(&format!("{}/api/v1/metrics", self.url()))
                 .and_then(reqwest::blocking::Response::json)
                 .unwrap_or_else(|error| panic!("pushgateway: {error}"));
         let groups = answer["data"].as_array().cloned().unwrap_or_default();

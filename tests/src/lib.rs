@@ -4,8 +4,10 @@
 //! being done.
 
 pub mod agent;
+pub mod cgroups;
 pub mod exposition;
 pub mod gateway;
+pub mod http;
 pub mod prometheus;
 pub mod slurm;
 pub mod testbed;

@@ -1,10 +1,10 @@
 //! The testbed's Prometheus.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::http;
 use crate::testbed::Testbed;
 
 #[derive(Deserialize)]
@@ -36,12 +36,8 @@ pub struct Series {
 /// # Panics
 /// If Prometheus does not answer.
 pub fn query(query: &str) -> Result<Vec<Series>, String> {
-    let client = reqwest::blocking::Client::builder()
-        .timeout(Duration::from_secs(10))
-        .build()
-        .unwrap_or_else(|error| panic!("no HTTP client: {error}"));
     let url = format!("{}/api/v1/query", Testbed::get().prometheus());
-    let answer: Answer = client
+    let answer: Answer = http::client()
         .get(&url)
         .query(&[("query", query)])
         .send()

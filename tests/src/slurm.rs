@@ -1,5 +1,6 @@
 //! Real jobs of real users on the testbed's Slurm.
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
@@ -101,6 +102,26 @@ impl Job {
             .arg(&self.id)
             .env("SLURM_CONF", Testbed::get().slurm_conf())
             .output();
+    }
+
+    /// A directory of it in the real hierarchy.
+    ///
+    /// # Panics
+    /// If it has none.
+    pub fn cgroup(&self) -> PathBuf {
+        fn find(dir: &Path, name: &str, depth: usize) -> Option<PathBuf> {
+            let entries = std::fs::read_dir(dir).ok()?.filter_map(Result::ok);
+            let dirs: Vec<PathBuf> = entries
+                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+                .map(|entry| entry.path())
+                .collect();
+            dirs.iter().find(|path| path.ends_with(name)).cloned().or_else(|| {
+                (depth > 0).then(|| dirs.iter().find_map(|path| find(path, name, depth - 1)))?
+            })
+        }
+        let name = format!("job_{}", self.id);
+        find(Path::new("/sys/fs/cgroup"), &name, 5)
+            .unwrap_or_else(|| panic!("no directory {name} below /sys/fs/cgroup"))
     }
 
     /// A field of its rows in accounting, one a row, steps included.

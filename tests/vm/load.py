@@ -21,7 +21,7 @@ def main():
     paths = [f"{folder}/input", f"{folder}/output.{name}", f"{folder}/scratch/field"]
     files = [open(path, mode) for path, mode in zip(paths, ["rb", "wb", "r+b"])]
     files[0].read()
-    files[1].write(b"x" * 65536)
+    written = files[1].write(b"x" * 65536)
     files[1].flush()
     # Multiplying writes every byte, so that each page is really there.
     block = bytearray(b"x") * (mebibytes << 20)
@@ -35,6 +35,7 @@ def main():
         "job": int(os.environ["SLURM_JOB_ID"]),
         "threads": THREADS,
         "anon_bytes": len(block),
+        "written_bytes": written,
         "files": paths,
         "cpu_seconds": time.process_time(),
     }

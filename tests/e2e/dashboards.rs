@@ -1,0 +1,630 @@
+//! The dashboards: well-formed, true to the catalogue, and alive on a real Prometheus.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use promql_parser::parser::token::{T_LAND, T_LOR, T_LUNLESS};
+use promql_parser::parser::value::ValueType;
+use promql_parser::parser::{self, BinaryExpr, Expr, LabelModifier, VectorMatchCardinality};
+use serde_json::Value;
+use steward_common::metric::{self, Kind, Set};
+use steward_tests::agent::{self, RunningAgent};
+use steward_tests::testbed::{Testbed, USERS};
+use steward_tests::{prometheus, slurm, wait};
+
+/// Columns of Grafana's grid.
+const COLUMNS: u64 = 24;
+
+/// Metrics that one hierarchy does not have, with the reason.
+const ONLY_ON_V1: [(&str, &str); 1] = [(
+    "jobs_cpu_core_seconds_total",
+    "cgroup v2 does not count CPU time by core",
+)];
+
+/// Inherited metrics without a successor; all others have one that the dashboards take, since a
+/// site may switch the inherited set off.
+const INHERITED: [&str; 1] = ["jobs_thread_count"];
+
+/// One dashboard file.
+struct Dashboard {
+    file: String,
+    json: Value,
+}
+
+/// One question to Prometheus, variables not yet filled in.
+struct Query {
+    /// File and panel or variable, for messages.
+    place: String,
+    text: String,
+    legend: String,
+}
+
+fn dashboards() -> Vec<Dashboard> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dashboards");
+    let mut paths: Vec<_> = std::fs::read_dir(&dir)
+        .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
+        .map(|entry| entry.expect("a directory entry").path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "json")
+        })
+        .collect();
+    paths.sort();
+    let read = |path: &std::path::PathBuf| {
+        let file = path
+            .file_name()
+            .expect("a file name")
+            .to_string_lossy()
+            .into_owned();
+        let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let json = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
+        Dashboard { file, json }
+    };
+    let found: Vec<_> = paths.iter().map(read).collect();
+    let files: Vec<_> = found
+        .iter()
+        .map(|dashboard| dashboard.file.as_str())
+        .collect();
+    assert!(
+        files.contains(&"job.json") && files.contains(&"node.json"),
+        "found {files:?}"
+    );
+    found
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+impl Dashboard {
+    fn uid(&self) -> &str {
+        text(&self.json["uid"])
+    }
+
+    /// All panels, those inside collapsed rows included.
+    fn panels(&self) -> Vec<&Value> {
+        let outer = list(&self.json["panels"]).iter();
+        outer
+            .flat_map(|panel| std::iter::once(panel).chain(list(&panel["panels"])))
+            .collect()
+    }
+
+    fn variables(&self) -> Vec<&str> {
+        list(&self.json["templating"]["list"])
+            .iter()
+            .map(|v| text(&v["name"]))
+            .collect()
+    }
+
+    fn place(&self, panel: &Value) -> String {
+        format!("{}: {:?}", self.file, text(&panel["title"]))
+    }
+
+    fn queries(&self) -> Vec<Query> {
+        let variables = list(&self.json["templating"]["list"]).iter();
+        let of_variables = variables
+            .filter(|variable| variable["type"] == "query")
+            .map(|variable| {
+                let place = format!("{}: ${}", self.file, text(&variable["name"]));
+                let query = text(&variable["query"]["query"]);
+                assert_eq!(variable["definition"], query, "{place} shows another query");
+                Query {
+                    place,
+                    text: as_promql(query),
+                    legend: String::new(),
+                }
+            });
+        let of_panels = self.panels().into_iter().flat_map(|panel| {
+            list(&panel["targets"]).iter().map(|target| Query {
+                place: format!("{} {}", self.place(panel), text(&target["refId"])),
+                text: text(&target["expr"]).to_owned(),
+                legend: text(&target["legendFormat"]).to_owned(),
+            })
+        });
+        of_variables.chain(of_panels).collect()
+    }
+}
+
+/// Grafana's `label_values(series, label)` as the aggregation that it stands for.
+fn as_promql(query: &str) -> String {
+    query
+        .strip_prefix("label_values(")
+        .and_then(|rest| rest.strip_suffix(')'))
+        .and_then(|inside| inside.rsplit_once(','))
+        .map(|(series, label)| format!("group by ({}) ({series})", label.trim()))
+        .unwrap_or_else(|| panic!("not label_values(series, label): {query}"))
+}
+
+/// `text` with `$name`, `${name}` and `${name:format}` replaced; an unknown name is an error.
+fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut pieces = text.split('$');
+    let mut filled = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (name, rest) = if let Some(braced) = piece.strip_prefix('{') {
+            let (inside, rest) = braced.split_once('}').ok_or("a ${ without its }")?;
+            (inside.split(':').next().unwrap_or(inside), rest)
+        } else {
+            let end = piece.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            piece.split_at(end.unwrap_or(piece.len()))
+        };
+        let found = match name {
+            "__rate_interval" => Some("1m".to_owned()),
+            "__range" => Some("5m".to_owned()),
+            name => value(name),
+        };
+        filled.push_str(&found.ok_or_else(|| format!("${name} is not defined"))?);
+        filled.push_str(rest);
+    }
+    Ok(filled)
+}
+
+type Labels = BTreeSet<String>;
+
+fn within(what: &str, some: &[String], all: &Labels) -> Result<(), String> {
+    match some.iter().find(|label| !all.contains(*label)) {
+        Some(label) => Err(format!("{what} ({label}): the series have {all:?}")),
+        None => Ok(()),
+    }
+}
+
+/// The labels of an expression's result, if all that it names exists.
+fn labels(expr: &Expr) -> Result<Labels, String> {
+    match expr {
+        Expr::Aggregate(aggregate) => {
+            let inner = labels(&aggregate.expr)?;
+            match &aggregate.modifier {
+                Some(LabelModifier::Include(by)) => {
+                    within("by", &by.labels, &inner)?;
+                    Ok(by.labels.iter().cloned().collect())
+                }
+                Some(LabelModifier::Exclude(without)) => {
+                    within("without", &without.labels, &inner)?;
+                    Ok(inner
+                        .into_iter()
+                        .filter(|l| !without.labels.contains(l))
+                        .collect())
+                }
+                None => Ok(Labels::new()),
+            }
+        }
+        Expr::Binary(binary) => labels_of_binary(binary),
+        Expr::Call(call) => {
+            let needs_counter = ["rate", "irate", "increase"].contains(&call.func.name);
+            let mut all = Labels::new();
+            for argument in &call.args.args {
+                all.extend(labels(argument)?);
+                if let (true, Expr::MatrixSelector(matrix)) = (needs_counter, argument.as_ref()) {
+                    let name = matrix.vs.name.as_deref().unwrap_or_default();
+                    if metric::find(name).is_none_or(|def| def.kind != Kind::Counter) {
+                        return Err(format!("{}({name}): not a counter", call.func.name));
+                    }
+                }
+            }
+            Ok(all)
+        }
+        Expr::MatrixSelector(matrix) => labels_of_series(&matrix.vs),
+        Expr::VectorSelector(series) => labels_of_series(series),
+        Expr::Paren(paren) => labels(&paren.expr),
+        Expr::Subquery(subquery) => labels(&subquery.expr),
+        Expr::Unary(unary) => labels(&unary.expr),
+        Expr::NumberLiteral(_) | Expr::StringLiteral(_) => Ok(Labels::new()),
+        Expr::Extension(_) => Err("an extension is not PromQL".to_owned()),
+    }
+}
+
+fn labels_of_series(series: &parser::VectorSelector) -> Result<Labels, String> {
+    let name = series
+        .name
+        .as_deref()
+        .ok_or("a selector without a metric's name")?;
+    let def = metric::find(name).ok_or_else(|| format!("{name} is not in the catalogue"))?;
+    if def.set == Set::Original && !INHERITED.contains(&name) {
+        return Err(format!("{name} has a successor"));
+    }
+    let all: Labels = def.all_labels().map(str::to_owned).collect();
+    let alternatives = series.matchers.or_matchers.iter().flatten();
+    let matchers = series.matchers.matchers.iter().chain(alternatives);
+    let named: Vec<String> = matchers.map(|matcher| matcher.name.clone()).collect();
+    within(name, &named, &all)?;
+    // Job ids and node names are unique within a cluster only.
+    if !named.iter().any(|label| label == "cluster") {
+        return Err(format!("{name} of which cluster?"));
+    }
+    Ok(all)
+}
+
+fn labels_of_binary(binary: &BinaryExpr) -> Result<Labels, String> {
+    let (left, right) = (labels(&binary.lhs)?, labels(&binary.rhs)?);
+    let is_scalar = |expr: &Expr| expr.value_type() == ValueType::Scalar;
+    if is_scalar(&binary.lhs) || is_scalar(&binary.rhs) {
+        return Ok(left.into_iter().chain(right).collect());
+    }
+    let modifier = binary.modifier.as_ref();
+    let on = match modifier.and_then(|modifier| modifier.matching.as_ref()) {
+        Some(LabelModifier::Include(on)) => {
+            within("on, left", &on.labels, &left)?;
+            within("on, right", &on.labels, &right)?;
+            on.labels.iter().cloned().collect()
+        }
+        Some(LabelModifier::Exclude(_)) => return Err("use on (), not ignoring ()".to_owned()),
+        None if left == right => left.clone(),
+        None => return Err(format!("never match without on (): {left:?} and {right:?}")),
+    };
+    if [T_LAND, T_LUNLESS].contains(&binary.op.id()) {
+        return Ok(left);
+    }
+    if binary.op.id() == T_LOR {
+        return Ok(left.into_iter().chain(right).collect());
+    }
+    match modifier.map(|modifier| &modifier.card) {
+        Some(VectorMatchCardinality::ManyToOne(taken)) => {
+            within("group_left", &taken.labels, &right)?;
+            Ok(left
+                .into_iter()
+                .chain(taken.labels.iter().cloned())
+                .collect())
+        }
+        Some(VectorMatchCardinality::OneToMany(taken)) => {
+            within("group_right", &taken.labels, &left)?;
+            Ok(right
+                .into_iter()
+                .chain(taken.labels.iter().cloned())
+                .collect())
+        }
+        _ => Ok(on),
+    }
+}
+
+/// The labels of a query's result, once its variables are filled with any text.
+fn labels_of_query(dashboard: &Dashboard, query: &str) -> Result<Labels, String> {
+    let variables = dashboard.variables();
+    let filled = fill(query, |name| {
+        variables.contains(&name).then(|| "x".to_owned())
+    })?;
+    labels(&parser::parse(&filled)?)
+}
+
+/// The names between `{{` and `}}`.
+fn placeholders(legend: &str) -> Vec<String> {
+    let starts = legend.split("{{").skip(1);
+    starts
+        .filter_map(|rest| rest.split_once("}}"))
+        .map(|(name, _)| name.trim().to_owned())
+        .collect()
+}
+
+fn assert_none(faults: &[String]) {
+    assert!(
+        faults.is_empty(),
+        "{} faults:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+}
+
+/// Calls `visit` with every value of that key, however deep.
+fn each<'a>(json: &'a Value, key: &str, visit: &mut impl FnMut(&'a Value)) {
+    match json {
+        Value::Array(items) => items.iter().for_each(|item| each(item, key, visit)),
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+            if name == key {
+                visit(value);
+            }
+            each(value, key, visit);
+        }),
+        _ => {}
+    }
+}
+
+#[test]
+fn dashboards_have_unique_ids_and_every_panel_says_what_it_shows() {
+    let found = dashboards();
+    let uids: BTreeSet<_> = found.iter().map(Dashboard::uid).collect();
+    assert_eq!(uids.len(), found.len(), "each a uid of its own: {uids:?}");
+    let mut faults = Vec::new();
+    for dashboard in &found {
+        assert!(!dashboard.uid().is_empty(), "{}: no uid", dashboard.file);
+        assert!(
+            dashboard.json.get("id").is_none(),
+            "{}: id belongs to a server",
+            dashboard.file
+        );
+        let mut ids = BTreeSet::new();
+        for panel in dashboard.panels() {
+            let place = dashboard.place(panel);
+            let mut check = |holds: bool, what: &str| {
+                if !holds {
+                    faults.push(format!("{place}: {what}"));
+                }
+            };
+            check(
+                panel["id"].as_u64().is_some_and(|id| ids.insert(id)),
+                "no id of its own",
+            );
+            check(!text(&panel["title"]).is_empty(), "no title");
+            if panel["type"] != "row" {
+                check(!text(&panel["description"]).is_empty(), "no description");
+                check(!list(&panel["targets"]).is_empty(), "no query");
+                let unit = text(&panel["fieldConfig"]["defaults"]["unit"]);
+                check(!unit.is_empty() || panel["type"] == "table", "no unit");
+            }
+        }
+    }
+    assert_none(&faults);
+}
+
+#[test]
+fn panels_lie_within_the_grid_and_do_not_overlap() {
+    let mut faults = Vec::new();
+    for dashboard in dashboards() {
+        let mut taken: BTreeMap<(u64, u64), &str> = BTreeMap::new();
+        for panel in list(&dashboard.json["panels"]) {
+            let side = |name: &str| {
+                let place = dashboard.place(panel);
+                panel["gridPos"][name]
+                    .as_u64()
+                    .unwrap_or_else(|| panic!("{place}: gridPos.{name}"))
+            };
+            let (x, y, w, h) = (side("x"), side("y"), side("w"), side("h"));
+            if w == 0 || h == 0 || x + w > COLUMNS {
+                faults.push(format!("{}: outside the grid", dashboard.place(panel)));
+            }
+            let mut cells = (x..x + w).flat_map(|column| (y..y + h).map(move |row| (column, row)));
+            let under = cells.find_map(|cell| taken.insert(cell, text(&panel["title"])));
+            if let Some(other) = under {
+                faults.push(format!("{}: over {other:?}", dashboard.place(panel)));
+            }
+        }
+    }
+    assert_none(&faults);
+}
+
+#[test]
+fn the_data_source_is_always_the_variable() {
+    for dashboard in dashboards() {
+        let variable = list(&dashboard.json["templating"]["list"])
+            .iter()
+            .find(|variable| variable["name"] == "datasource")
+            .unwrap_or_else(|| panic!("{}: no variable datasource", dashboard.file));
+        assert_eq!(
+            (&variable["type"], &variable["query"]),
+            (&"datasource".into(), &"prometheus".into())
+        );
+        let expected = serde_json::json!({ "type": "prometheus", "uid": "${datasource}" });
+        each(&dashboard.json, "datasource", &mut |source| {
+            assert_eq!(source, &expected, "{}", dashboard.file);
+        });
+        let panels = dashboard
+            .panels()
+            .into_iter()
+            .filter(|panel| panel["type"] != "row");
+        let targets = panels.flat_map(|panel| {
+            std::iter::once(panel)
+                .chain(list(&panel["targets"]))
+                .map(move |it| (panel, it))
+        });
+        for (panel, holder) in targets {
+            assert_eq!(holder["datasource"], expected, "{}", dashboard.place(panel));
+        }
+    }
+}
+
+#[test]
+fn links_lead_to_dashboards_that_exist_with_variables_that_they_have() {
+    let found = dashboards();
+    for dashboard in &found {
+        let mut followed = 0;
+        each(&dashboard.json, "url", &mut |url| {
+            let url = text(url);
+            let (path, arguments) = url.split_once('?').unwrap_or((url, ""));
+            let target = found
+                .iter()
+                .find(|other| path.strip_prefix("/d/") == Some(other.uid()))
+                .unwrap_or_else(|| panic!("{}: {url} leads nowhere", dashboard.file));
+            for argument in arguments.split('&').filter(|argument| !argument.is_empty()) {
+                let own = argument
+                    .strip_prefix("${")
+                    .and_then(|rest| rest.strip_suffix('}'));
+                let name = match own {
+                    Some("__url_time_range") => continue,
+                    Some(name) => name.strip_suffix(":queryparam"),
+                    None => argument
+                        .strip_prefix("var-")
+                        .and_then(|rest| rest.split('=').next()),
+                };
+                let known = name.is_some_and(|name| target.variables().contains(&name));
+                assert!(
+                    known,
+                    "{}: {} has no variable for {argument}",
+                    dashboard.file, target.file
+                );
+            }
+            followed += usize::from(target.uid() != dashboard.uid());
+        });
+        assert!(
+            followed > 0,
+            "{}: no link to another dashboard",
+            dashboard.file
+        );
+    }
+}
+
+#[test]
+fn queries_name_only_metrics_and_labels_of_the_catalogue() {
+    let mut faults = Vec::new();
+    for dashboard in dashboards() {
+        for query in dashboard.queries() {
+            let checked = labels_of_query(&dashboard, &query.text)
+                .and_then(|found| within("legend", &placeholders(&query.legend), &found));
+            if let Err(fault) = checked {
+                faults.push(format!("{}: {fault}\n    {}", query.place, query.text));
+            }
+        }
+    }
+    assert_none(&faults);
+}
+
+#[test]
+fn tables_arrange_only_columns_that_their_queries_give() {
+    let mut faults = Vec::new();
+    for dashboard in dashboards() {
+        for panel in dashboard
+            .panels()
+            .into_iter()
+            .filter(|panel| panel["type"] == "table")
+        {
+            let mut columns = Labels::from(["Time".to_owned()]);
+            for target in list(&panel["targets"]) {
+                columns.insert(format!("Value #{}", text(&target["refId"])));
+                // A faulty query is the matter of another test.
+                columns
+                    .extend(labels_of_query(&dashboard, text(&target["expr"])).unwrap_or_default());
+            }
+            let mut shown = columns.clone();
+            for step in list(&panel["transformations"]) {
+                for part in ["excludeByName", "indexByName", "renameByName"] {
+                    for (name, new) in step["options"][part].as_object().into_iter().flatten() {
+                        if !columns.contains(name) {
+                            faults.push(format!("{}: {part} {name:?}", dashboard.place(panel)));
+                        }
+                        shown.extend(new.as_str().map(str::to_owned));
+                    }
+                }
+            }
+            for rule in list(&panel["fieldConfig"]["overrides"]) {
+                let name = text(&rule["matcher"]["options"]);
+                if !shown.contains(name) {
+                    faults.push(format!("{}: override of {name:?}", dashboard.place(panel)));
+                }
+            }
+        }
+    }
+    assert_none(&faults);
+}
+
+/// Computes, keeps 64 MiB and a file open, reads and writes it; gently, for the host is shared.
+const BUSY_JOB: &str = r#"#!/bin/bash
+exec python3 -c '
+import tempfile, time
+memory = bytearray(b"x") * (64 << 20)
+file = tempfile.NamedTemporaryFile()
+while True:
+    sum(i * i for i in range(200000))
+    file.seek(0)
+    file.write(memory[:1 << 16])
+    file.flush()
+    file.seek(0)
+    file.read()
+    time.sleep(0.05)
+'
+"#;
+
+/// The one finite value of a stat panel.
+fn stat(queries: &[(Query, String)], title: &str) -> (prometheus::Series, f64) {
+    let place = format!("job.json: {title:?} A");
+    let (_, filled) = queries
+        .iter()
+        .find(|(query, _)| query.place == place)
+        .unwrap_or_else(|| panic!("{place} is gone"));
+    let mut found = prometheus::query(filled).unwrap_or_else(|error| panic!("{place}: {error}"));
+    assert_eq!(found.len(), 1, "{place}: {found:?}");
+    let series = found.remove(0);
+    let value = series
+        .value
+        .1
+        .parse()
+        .unwrap_or_else(|error| panic!("{place}: {error}"));
+    (series, value)
+}
+
+#[test]
+fn every_query_finds_series_of_a_real_job() {
+    let testbed = Testbed::get();
+    let mut config = agent::config();
+    config.push.gateway = Some(testbed.pushgateway().to_owned());
+    let _agent = RunningAgent::start(config);
+    let options = ["-p", "gpu", "--gres=gpu:2", "-c", "2", "--mem=400M"];
+    let job = slurm::submit(USERS[0], &options, BUSY_JOB);
+    job.wait_running();
+    let node = slurm::run("squeue", &["-h", "-j", &job.id, "-o", "%N"]);
+    let value = |name: &str| {
+        let known = match name {
+            "cluster" => testbed.value("STEWARD_CLUSTER"),
+            "instance" | "node" => &node,
+            "job" => &job.id,
+            _ => return None,
+        };
+        Some(known.to_owned())
+    };
+
+    let queries: Vec<(Query, String)> = dashboards()
+        .iter()
+        .flat_map(Dashboard::queries)
+        .map(|query| {
+            let filled =
+                fill(&query.text, value).unwrap_or_else(|e| panic!("{}: {e}", query.place));
+            (query, filled)
+        })
+        .collect();
+    for (name, reason) in ONLY_ON_V1 {
+        let used = queries.iter().any(|(_, filled)| filled.contains(name));
+        assert!(used, "no query has {name}: drop the exception ({reason})");
+    }
+    let (mut pending, absent): (Vec<_>, Vec<_>) = queries.iter().partition(|(_, filled)| {
+        testbed.is_v1() || !ONLY_ON_V1.iter().any(|(name, _)| filled.contains(name))
+    });
+
+    let has_numbers = |(query, filled): &(Query, String)| {
+        let found =
+            prometheus::query(filled).unwrap_or_else(|e| panic!("{}: {e}\n{filled}", query.place));
+        found
+            .iter()
+            .any(|series| series.value.1.parse().is_ok_and(f64::is_finite))
+    };
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    wait::until_true("a first rate", Duration::from_secs(60), || {
+        let id = &job.id;
+        prometheus::query(&format!(
+            "rate(jobs_cpu_usage_seconds_total{{slurm_job={id:?}}}[1m]) > 0"
+        ))
+        .is_ok_and(|found| !found.is_empty())
+    });
+    while !pending.is_empty() && std::time::Instant::now() < deadline {
+        pending.retain(|query| !has_numbers(query));
+    }
+    let empty: Vec<_> = pending
+        .iter()
+        .map(|(query, filled)| format!("{}:\n    {filled}", query.place))
+        .collect();
+    assert_none(&empty);
+    for query in absent {
+        assert!(
+            !has_numbers(query),
+            "{} has data on v2: drop its exception",
+            query.0.place
+        );
+    }
+
+    assert_eq!(stat(&queries, "User").0.metric["user"], USERS[0]);
+    assert_eq!(stat(&queries, "Partition").0.metric["partition"], "gpu");
+    assert_eq!(stat(&queries, "Nodes").1, 1.0);
+    assert_eq!(stat(&queries, "CPUs held").1, 2.0);
+    let efficiency = stat(&queries, "CPU efficiency").1;
+    assert!(
+        efficiency > 0.0 && efficiency < 0.6,
+        "one thread on two CPUs: {efficiency}"
+    );
+    let needed = stat(&queries, "Memory needed of limit").1;
+    assert!(
+        (64.0 / 400.0..0.5).contains(&needed),
+        "64 MiB and Python of 400 MiB: {needed}"
+    );
+    assert_eq!(stat(&queries, "Open files").1, 1.0);
+    let peak = stat(&queries, "Peak memory").1;
+    assert!(peak >= f64::from(64 << 20), "{peak}");
+}

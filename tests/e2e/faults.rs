@@ -1,0 +1,154 @@
+//! Bad input and faults: a clear line that names the file, and nothing else breaks.
+
+use std::fs;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use steward_tests::agent::{RunningAgent, command, config, run};
+use steward_tests::cgroups::JobGroup;
+use steward_tests::exposition::Exposition;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Asserts a failure with one line on standard error that has all `parts`.
+fn fails(output: &Output, code: i32, parts: &[&str]) {
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    assert_eq!(text.trim_end().lines().count(), 1, "not one line: {text}");
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in: {text}");
+    }
+    assert!(!text.contains("panicked"), "{text}");
+}
+
+fn file(text: &str) -> (tempfile::TempDir, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("agent.toml");
+    fs::write(&path, text).unwrap();
+    let path = path.display().to_string();
+    (dir, path)
+}
+
+#[test]
+fn a_missing_cgroup_root_is_named_and_every_command_says_so() {
+    let (_dir, path) = file("[paths]\ncgroup = \"/no/such/cgroup\"\n");
+    for verb in ["run", "once"] {
+        let output = run(&[verb, "--config", &path, "--no-listen"]);
+        fails(&output, 1, &["steward-agent: ", "/no/such/cgroup", "paths.cgroup"]);
+    }
+    let output = run(&["check", "--config", &path]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("TROUBLE") && text.contains("/no/such/cgroup"), "{text}");
+}
+
+#[test]
+fn a_root_without_a_hierarchy_is_named() {
+    let empty = tempfile::tempdir().unwrap();
+    let (_dir, path) = file(&format!("[paths]\ncgroup = {:?}\n", empty.path()));
+    fails(&run(&["once", "--config", &path]), 1, &[empty.path().to_str().unwrap(), "controller"]);
+}
+
+#[test]
+fn a_wrong_configuration_is_refused_with_file_line_and_column() {
+    for (text, parts) in [
+        ("interval = \"15s\"\nlingre = 1\n", vec![":2:1: ", "lingre", "linger"]),
+        ("linger = \"two\"\n", vec![":1:10: ", "string", "u32"]),
+        ("[push]\ngateway = 9091\n", vec![":2:11: "]),
+        ("[exclude\n", vec![":1:"]),
+        ("[push]\ngateway = \"ftp://x\"\n", vec!["push.gateway", "http"]),
+    ] {
+        let (_dir, path) = file(text);
+        let mut parts = parts;
+        if !text.contains("ftp") {
+            parts.push(&path);
+        }
+        fails(&run(&["run", "--config", &path]), 2, &parts);
+    }
+    fails(&run(&["run", "--config", "/no/such/file"]), 2, &["/no/such/file"]);
+}
+
+#[test]
+fn a_taken_address_is_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    fails(&run(&["run", "--listen", &address]), 1, &["scrape.listen", &address]);
+}
+
+#[test]
+fn an_unknown_cluster_withholds_everything_and_says_what_to_do() {
+    let (_dir, path) = file("[paths]\nslurm_conf = \"/dev/null\"\n");
+    let idle = tempfile::tempdir().unwrap();
+    fs::create_dir_all(idle.path().join("cpuacct")).unwrap();
+    let (_dir2, path2) =
+        file(&format!("[paths]\nslurm_conf = \"/dev/null\"\ncgroup = {:?}\n", idle.path()));
+    let output = run(&["once", "--config", &path2, "--window", "100ms"]);
+    fails(&output, 1, &["cluster", "--cluster"]);
+    assert!(output.stdout.is_empty());
+    let known = run(&["once", "--config", &path, "--window", "100ms", "--cluster", "c1"]);
+    let text = String::from_utf8_lossy(&known.stdout);
+    let metrics = Exposition::parse(&text);
+    assert!(metrics.samples.iter().all(|sample| sample.labels["cluster"] == "c1"));
+}
+
+#[test]
+fn without_privilege_what_cannot_be_read_is_absent_counted_and_named() {
+    let mut group = JobGroup::make("stwpriv", 0, 900_020);
+    group.add(Command::new("sleep").arg("600"));
+    // A copy that nobody may run too: the build directory may be closed to others.
+    let dir = tempfile::Builder::new().prefix("steward-e2e-").tempdir_in("/var/tmp").unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(dir.path(), open).unwrap();
+    let copy = dir.path().join("steward-agent");
+    fs::copy(command(&[]).get_program(), &copy).unwrap();
+    let agent = |args: &[&str]| {
+        Command::new("runuser")
+            .args(["-u", "nobody", "--"])
+            .arg(&copy)
+            .args(args)
+            .args(["--cluster", "c1", "--node", "stwpriv"])
+            .output()
+            .unwrap()
+    };
+    let output = agent(&["once", "--window", "100ms"]);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(complaint.contains("/io: permission denied"), "{complaint}");
+    let metrics = Exposition::parse(&String::from_utf8_lossy(&output.stdout));
+    // The cgroup answers everyone; other users' I/O and files do not, and are not 0.
+    assert!(metrics.job("jobs_cpu_time_total", "900020").is_some());
+    assert_eq!(metrics.job("jobs_spawned_processes", "900020"), Some(1.0));
+    for absent in ["jobs_read_mb", "jobs_write_count", "jobs_opened_files", "jobs_uses_scratch"] {
+        assert_eq!(metrics.job(absent, "900020"), None, "{absent}");
+    }
+    let denied = metrics.all("steward_agent_errors_total", &[("reason", "permission")]);
+    assert!(denied.iter().all(|sample| sample.value > 0.0) && !denied.is_empty());
+
+    let output = agent(&["check"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("CAP_SYS_PTRACE"));
+}
+
+#[test]
+fn a_hostile_process_name_is_one_label_and_breaks_no_number() {
+    let agent = RunningAgent::start(config());
+    let mut group = JobGroup::make("stwname", 0, 900_021);
+    // A comm with a quote, a brace, a newline, parentheses and bytes that are not UTF-8.
+    let rename = "import ctypes, time\n\
+                  ctypes.CDLL(None).prctl(15, b'a\"}\\n) R 1 (\\xff', 0, 0, 0)\n\
+                  time.sleep(600)\n";
+    group.add(Command::new("/usr/bin/python3").args(["-c", rename]));
+    let sample = agent.wait_for("the renamed process", PATIENCE, |metrics| {
+        let found = metrics.all("jobs_thread_count", &[("slurm_job", "900021")]);
+        found.into_iter().find(|one| one.labels["proc_name"].starts_with("a\"")).cloned()
+    });
+    assert_eq!(sample.labels["proc_name"], "a\"}\n) R 1 (\u{fffd}");
+    assert_eq!(sample.value, 1.0);
+}
+
+#[test]
+fn a_reader_that_stops_early_is_not_an_error() {
+    let program = command(&["metrics"]);
+    let line = format!("{} metrics | head -1", program.get_program().display());
+    let output = Command::new("bash").args(["-o", "pipefail", "-c", &line]).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}

@@ -1,0 +1,1 @@
+//! Directory layouts: real ones made beside Slurm's, and recorded ones.
