@@ -140,6 +140,8 @@ catalogue! {
         "Unix time at which the agent started";
     JOBS_CPUS: Gauge Modern Count "jobs_cpus" [],
         "CPUs that the job holds on this node";
+    JOBS_CPU_CORES_BUSY: Gauge Modern Count "jobs_cpu_cores_busy" [],
+        "Cores that the job kept busy, on average, between the last two scans";
     JOBS_CPU_CORE_SECONDS: Counter Modern Seconds "jobs_cpu_core_seconds_total" ["core"],
         "CPU time of the job by core; only cgroup v1 counts it, on v2 it is absent";
     JOBS_CPU_PERCENT: Gauge Original Percent "jobs_cpu_percent" [],

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use promql_parser::parser::token::{T_LAND, T_LOR, T_LUNLESS};
-use promql_parser::parser::value::ValueType;
-use promql_parser::parser::{self, BinaryExpr, Expr, LabelModifier, VectorMatchCardinality};
+use promql_parser::parser;
 use serde_json::Value;
-use steward_common::metric::{self, Kind, Set};
 use steward_tests::agent::{self, RunningAgent};
 use steward_tests::testbed::{Testbed, USERS};
 use steward_tests::{prometheus, slurm, wait};
+
+use crate::promql::{Labels, labels};
 
 /// Columns of Grafana's grid.
 const COLUMNS: u64 = 24;
@@ -22,9 +21,8 @@ const ONLY_ON_V1: [(&str, &str); 1] = [(
     "cgroup v2 does not count CPU time by core",
 )];
 
-/// Inherited metrics without a successor; all others have one that the dashboards take, since a
-/// site may switch the inherited set off.
-const INHERITED: [&str; 1] = ["jobs_thread_count"];
+/// How often the testbed's Prometheus scrapes; asking again earlier is in vain.
+const SCRAPE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// One dashboard file.
 struct Dashboard {
@@ -161,123 +159,6 @@ fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, St
         filled.push_str(rest);
     }
     Ok(filled)
-}
-
-type Labels = BTreeSet<String>;
-
-fn within(what: &str, some: &[String], all: &Labels) -> Result<(), String> {
-    match some.iter().find(|label| !all.contains(*label)) {
-        Some(label) => Err(format!("{what} ({label}): the series have {all:?}")),
-        None => Ok(()),
-    }
-}
-
-/// The labels of an expression's result, if all that it names exists.
-fn labels(expr: &Expr) -> Result<Labels, String> {
-    match expr {
-        Expr::Aggregate(aggregate) => {
-            let inner = labels(&aggregate.expr)?;
-            match &aggregate.modifier {
-                Some(LabelModifier::Include(by)) => {
-                    within("by", &by.labels, &inner)?;
-                    Ok(by.labels.iter().cloned().collect())
-                }
-                Some(LabelModifier::Exclude(without)) => {
-                    within("without", &without.labels, &inner)?;
-                    Ok(inner
-                        .into_iter()
-                        .filter(|l| !without.labels.contains(l))
-                        .collect())
-                }
-                None => Ok(Labels::new()),
-            }
-        }
-        Expr::Binary(binary) => labels_of_binary(binary),
-        Expr::Call(call) => {
-            let needs_counter = ["rate", "irate", "increase"].contains(&call.func.name);
-            let mut all = Labels::new();
-            for argument in &call.args.args {
-                all.extend(labels(argument)?);
-                if let (true, Expr::MatrixSelector(matrix)) = (needs_counter, argument.as_ref()) {
-                    let name = matrix.vs.name.as_deref().unwrap_or_default();
-                    if metric::find(name).is_none_or(|def| def.kind != Kind::Counter) {
-                        return Err(format!("{}({name}): not a counter", call.func.name));
-                    }
-                }
-            }
-            Ok(all)
-        }
-        Expr::MatrixSelector(matrix) => labels_of_series(&matrix.vs),
-        Expr::VectorSelector(series) => labels_of_series(series),
-        Expr::Paren(paren) => labels(&paren.expr),
-        Expr::Subquery(subquery) => labels(&subquery.expr),
-        Expr::Unary(unary) => labels(&unary.expr),
-        Expr::NumberLiteral(_) | Expr::StringLiteral(_) => Ok(Labels::new()),
-        Expr::Extension(_) => Err("an extension is not PromQL".to_owned()),
-    }
-}
-
-fn labels_of_series(series: &parser::VectorSelector) -> Result<Labels, String> {
-    let name = series
-        .name
-        .as_deref()
-        .ok_or("a selector without a metric's name")?;
-    let def = metric::find(name).ok_or_else(|| format!("{name} is not in the catalogue"))?;
-    if def.set == Set::Original && !INHERITED.contains(&name) {
-        return Err(format!("{name} has a successor"));
-    }
-    let all: Labels = def.all_labels().map(str::to_owned).collect();
-    let alternatives = series.matchers.or_matchers.iter().flatten();
-    let matchers = series.matchers.matchers.iter().chain(alternatives);
-    let named: Vec<String> = matchers.map(|matcher| matcher.name.clone()).collect();
-    within(name, &named, &all)?;
-    // Job ids and node names are unique within a cluster only.
-    if !named.iter().any(|label| label == "cluster") {
-        return Err(format!("{name} of which cluster?"));
-    }
-    Ok(all)
-}
-
-fn labels_of_binary(binary: &BinaryExpr) -> Result<Labels, String> {
-    let (left, right) = (labels(&binary.lhs)?, labels(&binary.rhs)?);
-    let is_scalar = |expr: &Expr| expr.value_type() == ValueType::Scalar;
-    if is_scalar(&binary.lhs) || is_scalar(&binary.rhs) {
-        return Ok(left.into_iter().chain(right).collect());
-    }
-    let modifier = binary.modifier.as_ref();
-    let on = match modifier.and_then(|modifier| modifier.matching.as_ref()) {
-        Some(LabelModifier::Include(on)) => {
-            within("on, left", &on.labels, &left)?;
-            within("on, right", &on.labels, &right)?;
-            on.labels.iter().cloned().collect()
-        }
-        Some(LabelModifier::Exclude(_)) => return Err("use on (), not ignoring ()".to_owned()),
-        None if left == right => left.clone(),
-        None => return Err(format!("never match without on (): {left:?} and {right:?}")),
-    };
-    if [T_LAND, T_LUNLESS].contains(&binary.op.id()) {
-        return Ok(left);
-    }
-    if binary.op.id() == T_LOR {
-        return Ok(left.into_iter().chain(right).collect());
-    }
-    match modifier.map(|modifier| &modifier.card) {
-        Some(VectorMatchCardinality::ManyToOne(taken)) => {
-            within("group_left", &taken.labels, &right)?;
-            Ok(left
-                .into_iter()
-                .chain(taken.labels.iter().cloned())
-                .collect())
-        }
-        Some(VectorMatchCardinality::OneToMany(taken)) => {
-            within("group_right", &taken.labels, &left)?;
-            Ok(right
-                .into_iter()
-                .chain(taken.labels.iter().cloned())
-                .collect())
-        }
-        _ => Ok(on),
-    }
 }
 
 /// The labels of a query's result, once its variables are filled with any text.
@@ -524,22 +405,22 @@ while True:
 '
 "#;
 
-/// The one finite value of a stat panel.
-fn stat(queries: &[(Query, String)], title: &str) -> (prometheus::Series, f64) {
+/// Waits until the first query of that panel has one series, and that the right one.
+fn shows(
+    queries: &[(Query, String)],
+    title: &str,
+    right: impl Fn(&BTreeMap<String, String>, f64) -> bool,
+) {
     let place = format!("job.json: {title:?} A");
     let (_, filled) = queries
         .iter()
         .find(|(query, _)| query.place == place)
         .unwrap_or_else(|| panic!("{place} is gone"));
-    let mut found = prometheus::query(filled).unwrap_or_else(|error| panic!("{place}: {error}"));
-    assert_eq!(found.len(), 1, "{place}: {found:?}");
-    let series = found.remove(0);
-    let value = series
-        .value
-        .1
-        .parse()
-        .unwrap_or_else(|error| panic!("{place}: {error}"));
-    (series, value)
+    wait::until_true(&place, Duration::from_secs(30), || {
+        let found = prometheus::query(filled).unwrap_or_else(|error| panic!("{place}: {error}"));
+        let value = |series: &prometheus::Series| series.value.1.parse().ok();
+        matches!(&found[..], [one] if value(one).is_some_and(|value| right(&one.metric, value)))
+    });
 }
 
 #[test]
@@ -596,6 +477,9 @@ fn every_query_finds_series_of_a_real_job() {
     });
     while !pending.is_empty() && std::time::Instant::now() < deadline {
         pending.retain(|query| !has_numbers(query));
+        if !pending.is_empty() {
+            std::thread::sleep(SCRAPE_INTERVAL);
+        }
     }
     let empty: Vec<_> = pending
         .iter()
@@ -610,21 +494,22 @@ fn every_query_finds_series_of_a_real_job() {
         );
     }
 
-    assert_eq!(stat(&queries, "User").0.metric["user"], USERS[0]);
-    assert_eq!(stat(&queries, "Partition").0.metric["partition"], "gpu");
-    assert_eq!(stat(&queries, "Nodes").1, 1.0);
-    assert_eq!(stat(&queries, "CPUs held").1, 2.0);
-    let efficiency = stat(&queries, "CPU efficiency").1;
-    assert!(
-        efficiency > 0.0 && efficiency < 0.6,
-        "one thread on two CPUs: {efficiency}"
-    );
-    let needed = stat(&queries, "Memory needed of limit").1;
-    assert!(
-        (64.0 / 400.0..0.5).contains(&needed),
-        "64 MiB and Python of 400 MiB: {needed}"
-    );
-    assert_eq!(stat(&queries, "Open files").1, 1.0);
-    let peak = stat(&queries, "Peak memory").1;
-    assert!(peak >= f64::from(64 << 20), "{peak}");
+    shows(&queries, "User", |labels, _| labels["user"] == USERS[0]);
+    shows(&queries, "Partition", |labels, _| {
+        labels["partition"] == "gpu"
+    });
+    shows(&queries, "Nodes", |_, nodes| nodes == 1.0);
+    shows(&queries, "CPUs held", |_, cpus| cpus == 2.0);
+    // One thread on two CPUs.
+    shows(&queries, "CPU efficiency", |_, share| {
+        share > 0.0 && share < 0.6
+    });
+    // 64 MiB and Python itself, of 400 MiB.
+    shows(&queries, "Memory needed of limit", |_, share| {
+        (0.16..0.5).contains(&share)
+    });
+    shows(&queries, "Peak memory", |_, bytes| {
+        bytes >= f64::from(64 << 20)
+    });
+    shows(&queries, "Open files", |_, files| files == 1.0);
 }

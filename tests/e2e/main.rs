@@ -1,10 +1,12 @@
 //! End-to-end tests against the real testbed: `tests/run` brings it up and calls them.
 
 mod catalogue;
+mod dashboards;
 mod defects;
 mod faults;
 mod layouts;
 mod numbers;
 mod outputs;
+mod promql;
 mod push;
 mod who;

@@ -25,6 +25,7 @@ pub(super) fn collect(job: &JobSample, out: &mut Samples) {
         out.job(&metric::JOBS_CPU_CORE_SECONDS, job.id, &[core], time);
     }
 
+    out.job_if(&metric::JOBS_CPU_CORES_BUSY, job.id, job.cores_busy);
     let percent = job.cores_busy.map(|cores| cores * 100.0);
     let cpus = job.cpus.map(f64::from);
     out.job_if(&metric::JOBS_CPU_PERCENT, job.id, percent);

@@ -85,8 +85,10 @@ struct Info {
 fn parse(text: &str) -> Option<Info> {
     let value = |key: &str| text.lines().find_map(|line| Some(line.strip_prefix(key)?.trim()));
     let flags = u64::from_str_radix(value("flags:")?, 8).ok()?;
-    let directory = u64::try_from(nix::libc::O_DIRECTORY).ok()?;
-    Some(Info { directory: flags & directory != 0, mount: value("mnt_id:")?.parse().ok()? })
+    // An unnamed temporary file carries the directory's flag and one more.
+    let bits = |flag: i32| u64::try_from(flag).ok();
+    let directory = flags & bits(nix::libc::O_TMPFILE)? == bits(nix::libc::O_DIRECTORY)?;
+    Some(Info { directory, mount: value("mnt_id:")?.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -99,6 +101,8 @@ mod tests {
         assert_eq!(parse(file), Some(Info { directory: false, mount: 29 }));
         let dir = format!("pos:\t0\nflags:\t0{:o}\nmnt_id:\t29\n", nix::libc::O_DIRECTORY);
         assert_eq!(parse(&dir), Some(Info { directory: true, mount: 29 }));
+        let unnamed = format!("pos:\t0\nflags:\t0{:o}\nmnt_id:\t29\n", nix::libc::O_TMPFILE);
+        assert_eq!(parse(&unnamed), Some(Info { directory: false, mount: 29 }));
         assert_eq!(parse("pos:\t0\nflags:\t9\nmnt_id:\t29\n"), None);
         assert_eq!(parse("pos:\t0\nflags:\t01\n"), None);
     }

@@ -1,0 +1,3 @@
+//! Types turned into outside text.
+
+pub mod table;

@@ -1,0 +1,4 @@
+//! The outside, read and turned into types.
+
+pub mod prometheus;
+pub mod promql;

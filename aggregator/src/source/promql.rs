@@ -1,0 +1,84 @@
+//! PromQL, made from the catalogue: a name that is not in it cannot be asked for.
+
+use std::time::Duration;
+
+use steward_common::id::ClusterName;
+use steward_common::metric::{AGENT_LAST_SCAN_TIMESTAMP, JOB_LABEL, MetricDef, NODE_LABELS};
+
+/// How a metric's points over the nodes of a job become one figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// The sum of the values now.
+    Sum,
+    /// The number of series.
+    Count,
+}
+
+/// One figure for each job.
+#[must_use]
+pub fn by_job(
+    def: &MetricDef,
+    figure: Figure,
+    cluster: Option<&ClusterName>,
+    fresh: Duration,
+) -> String {
+    let [cluster_label, _] = NODE_LABELS;
+    let aggregate = match figure {
+        Figure::Sum => "sum",
+        Figure::Count => "count",
+    };
+    format!("{aggregate} by ({cluster_label}, {JOB_LABEL}) ({})", series(def, cluster, fresh))
+}
+
+/// The series of nodes whose agent has scanned within `fresh`: what an agent said before it fell
+/// silent is not what the job does now.
+#[must_use]
+pub fn series(def: &MetricDef, cluster: Option<&ClusterName>, fresh: Duration) -> String {
+    let [cluster_label, instance] = NODE_LABELS;
+    let matcher = selector(cluster);
+    format!(
+        "{}{matcher} and on ({cluster_label}, {instance}) (time() - {}{matcher} < {})",
+        def.name,
+        AGENT_LAST_SCAN_TIMESTAMP.name,
+        fresh.as_secs().max(1)
+    )
+}
+
+fn selector(cluster: Option<&ClusterName>) -> String {
+    // A cluster's name holds no quote, backslash or newline: its type sees to that.
+    cluster.map_or_else(String::new, |cluster| format!("{{cluster=\"{cluster}\"}}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use steward_common::metric;
+
+    use super::*;
+
+    #[test]
+    fn every_query_is_promql() {
+        let cluster = "c1".parse().unwrap();
+        for def in metric::CATALOGUE {
+            for figure in [Figure::Sum, Figure::Count] {
+                for cluster in [None, Some(&cluster)] {
+                    let query = by_job(def, figure, cluster, Duration::from_secs(60));
+                    promql_parser::parser::parse(&query).unwrap_or_else(|e| panic!("{query}: {e}"));
+                }
+            }
+            let query = series(def, None, Duration::ZERO);
+            promql_parser::parser::parse(&query).unwrap_or_else(|e| panic!("{query}: {e}"));
+        }
+    }
+
+    #[test]
+    fn a_figure_is_summed_over_the_nodes_of_a_job_and_gated_by_the_heartbeat() {
+        let cluster = "c1".parse().unwrap();
+        let query =
+            by_job(&metric::JOBS_CPUS, Figure::Sum, Some(&cluster), Duration::from_secs(60));
+        assert_eq!(
+            query,
+            "sum by (cluster, slurm_job) (jobs_cpus{cluster=\"c1\"} and on (cluster, instance) \
+             (time() - steward_agent_last_scan_timestamp_seconds{cluster=\"c1\"} < 60))"
+        );
+    }
+}

@@ -1,0 +1,19 @@
+# shellcheck shell=bash
+# Building Steward on a machine that has cargo: shared by the demo and the tests.
+
+# Outside the clone, so that a second clone or run finds what the first one built.
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-/var/tmp/steward-target}
+
+# need_build_tools: cargo must be there; a linker is a Debian package away.
+need_build_tools() {
+    # rustup puts cargo where a root shell may not look.
+    command -v cargo >/dev/null || PATH=$PATH:$HOME/.cargo/bin
+    command -v cargo >/dev/null || {
+        echo 'cargo is not installed: see https://rustup.rs, or your distribution' >&2
+        return 1
+    }
+    command -v cc >/dev/null && return
+    echo 'installing gcc, the linker that cargo needs'
+    apt-get -q -y update >/dev/null
+    DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends gcc libc6-dev >/dev/null
+}
