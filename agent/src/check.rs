@@ -94,7 +94,11 @@ fn hierarchy(hierarchy: &Hierarchy, config: &Config, report: &mut Report) {
         Hierarchy::V2(_) => report.add("cgroups", Grade::Ok, format!("version 2 at {root}")),
         Hierarchy::V1(v1) => {
             let mounted: Vec<_> = v1.controllers().collect();
-            report.add("cgroups", Grade::Ok, format!("version 1 at {root}: {}", mounted.join(", ")));
+            report.add(
+                "cgroups",
+                Grade::Ok,
+                format!("version 1 at {root}: {}", mounted.join(", ")),
+            );
             for (needed, why) in [("cpuacct", "CPU time"), ("memory", "memory")] {
                 if !mounted.contains(&needed) {
                     let text = format!("controller {needed} is not mounted: no {why} of jobs");
@@ -119,11 +123,19 @@ fn jobs(scanner: &mut Scanner, report: &mut Report) {
     match (&host.slurm_conf, &host.trouble) {
         (_, Some(trouble)) => report.add("slurm.conf", Grade::Trouble, trouble.clone()),
         (Some(path), None) => report.add("slurm.conf", Grade::Ok, path.display().to_string()),
-        (None, None) => report.add("slurm.conf", Grade::Note, "none found; it is not needed if 'cluster' is set"),
+        (None, None) => report.add(
+            "slurm.conf",
+            Grade::Note,
+            "none found; it is not needed if 'cluster' is set",
+        ),
     }
     let scopes = scanner.hierarchy().scopes();
     if scopes.is_empty() {
-        report.add("scopes", Grade::Note, "no Slurm scope yet: slurmd makes it with the first job (or is not running)");
+        report.add(
+            "scopes",
+            Grade::Note,
+            "no Slurm scope yet: slurmd makes it with the first job (or is not running)",
+        );
     }
     let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for scope in scopes {
@@ -154,7 +166,10 @@ fn jobs(scanner: &mut Scanner, report: &mut Report) {
                 node.name));
         }
         if node.leftovers > 0 {
-            let text = format!("{}: {} job directories without a job are left behind", node.name, node.leftovers);
+            let text = format!(
+                "{}: {} job directories without a job are left behind",
+                node.name, node.leftovers
+            );
             report.add("node", Grade::Note, text);
         }
     }

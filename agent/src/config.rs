@@ -11,6 +11,7 @@ use steward_common::id::{ClusterName, NodeName};
 
 use crate::kernel::cgroup::DEFAULT_ROOT;
 use crate::sample::Selection;
+pub use crate::span::Span;
 
 /// Where the configuration is looked for unless a flag says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/steward/agent.toml";
@@ -186,39 +187,6 @@ impl Default for Push {
     }
 }
 
-/// A length of time, written `15s`, `500ms` or `2m`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Span(pub Duration);
-
-impl FromStr for Span {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let expected = || format!("expected a length of time such as 15s, 500ms or 2m, found {text:?}");
-        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        let (count, unit) = text.split_at(digits);
-        let count: u64 = count.parse().map_err(|_| expected())?;
-        let span = match unit {
-            "ms" => Duration::from_millis(count),
-            "s" => Duration::from_secs(count),
-            "m" => Duration::from_secs(count.checked_mul(60).ok_or_else(expected)?),
-            _ => return Err(expected()),
-        };
-        Ok(Self(span))
-    }
-}
-
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let millis = self.0.as_millis();
-        if millis.is_multiple_of(1000) {
-            write!(f, "{}s", millis / 1000)
-        } else {
-            write!(f, "{millis}ms")
-        }
-    }
-}
-
 fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -330,10 +298,9 @@ impl Config {
         match self.push.gateway.as_deref().map(reqwest::Url::parse) {
             None => Ok(()),
             Some(Ok(url)) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(()),
-            Some(_) => senseless(
-                "push.gateway",
-                "must be an address such as http://127.0.0.1:9091",
-            ),
+            Some(_) => {
+                senseless("push.gateway", "must be an address such as http://127.0.0.1:9091")
+            }
         }
     }
 }
@@ -403,18 +370,6 @@ mod tests {
         assert!(!excluded(1003, Some("bob")));
     }
 
-    #[test]
-    fn spans_read_and_write() {
-        for (text, millis) in [("15s", 15_000), ("500ms", 500), ("2m", 120_000), ("0s", 0)] {
-            let span: Span = text.parse().unwrap();
-            assert_eq!(span.0, Duration::from_millis(millis));
-            assert_eq!(span.to_string().parse::<Span>().unwrap(), span);
-        }
-        for bad in ["", "s", "15", "-1s", "1.5s", "15 s", "99999999999999999999s", "9h"] {
-            assert!(bad.parse::<Span>().is_err(), "{bad:?}");
-        }
-    }
-
     /// The example names every key at its default; a commented key is one that has none.
     #[test]
     fn the_example_file_shows_every_key_at_its_default() {
@@ -445,7 +400,9 @@ mod tests {
     /// The keys that a section takes, from its own complaint about one that it does not take.
     fn keys_of(section: &str) -> Vec<String> {
         let message = parse(&format!("{section}no_such_key = 1")).unwrap_err();
-        let Some((_, list)) = message.split_once("expected") else { return Vec::new() };
+        let Some((_, list)) = message.split_once("expected") else {
+            return Vec::new();
+        };
         if !message.contains("unknown field") {
             return Vec::new();
         }

@@ -159,7 +159,10 @@ mod tests {
     #[test]
     fn a_host_without_jobs_reports_its_listed_nodes_or_itself() {
         let none = BTreeSet::new();
-        assert_eq!(host(None, &["n1", "n2"]).nodes(&none), BTreeSet::from([node("n1"), node("n2")]));
+        assert_eq!(
+            host(None, &["n1", "n2"]).nodes(&none),
+            BTreeSet::from([node("n1"), node("n2")])
+        );
         assert_eq!(host(None, &[]).nodes(&none), BTreeSet::from([node("vm")]));
         let named = BTreeSet::from([node("n3")]);
         assert_eq!(host(None, &[]).nodes(&named), named);

@@ -111,9 +111,8 @@ impl IoLedger {
                 self.base = zip(self.base, seen.io.counts(), u64::saturating_add);
             }
         }
-        let live = now.values().fold([0; 6], |sum, seen| {
-            zip(sum, seen.io.counts(), u64::saturating_add)
-        });
+        let live =
+            now.values().fold([0; 6], |sum, seen| zip(sum, seen.io.counts(), u64::saturating_add));
         self.live = now;
         // Never more than the truth and never less than before: the truth only grows.
         self.shown = zip(self.shown, zip(self.base, live, u64::saturating_add), u64::max);
@@ -122,11 +121,7 @@ impl IoLedger {
 
     /// The nearest living ancestor in the job, as it was and as it is: the one to whom the kernel
     /// hands the I/O of a line of ended processes, if each was waited for.
-    fn heir(
-        &self,
-        parent: Pid,
-        now: &HashMap<ProcessId, Seen>,
-    ) -> Option<(ProcessId, Seen, Seen)> {
+    fn heir(&self, parent: Pid, now: &HashMap<ProcessId, Seen>) -> Option<(ProcessId, Seen, Seen)> {
         let mut pid = parent;
         // A line of ancestors is shorter than the list; the bound guards against a pid used again.
         for _ in 0..=self.live.len() {

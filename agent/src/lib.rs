@@ -19,6 +19,7 @@ pub mod publish;
 pub mod sample;
 pub mod scan;
 pub mod shutdown;
+mod span;
 
 use std::future::Future;
 use std::net::SocketAddr;

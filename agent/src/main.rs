@@ -38,7 +38,9 @@ fn command(command: Command, config: Config) -> anyhow::Result<ExitCode> {
         Command::Run => runtime.block_on(async {
             let (mut term, mut int) =
                 (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-            let shutdown = async { tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} } };
+            let shutdown = async {
+                tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
+            };
             Agent::new(config).await?.run(shutdown).await?;
             Ok(ExitCode::SUCCESS)
         }),
@@ -46,7 +48,11 @@ fn command(command: Command, config: Config) -> anyhow::Result<ExitCode> {
         Command::Metrics { json } => print(&catalogue::list(json)?),
         Command::Check { json } => {
             let report = runtime.block_on(check::run(&config));
-            print(&if json { serde_json::to_string_pretty(&report)? + "\n" } else { report.to_string() })?;
+            print(&if json {
+                serde_json::to_string_pretty(&report)? + "\n"
+            } else {
+                report.to_string()
+            })?;
             Ok(ExitCode::from(u8::from(report.has_trouble())))
         }
     }

@@ -37,9 +37,7 @@ pub struct Slow;
 
 impl Default for Names {
     fn default() -> Self {
-        Self::asking(|uid| {
-            User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.name)
-        })
+        Self::asking(|uid| User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.name))
     }
 }
 

@@ -99,10 +99,8 @@ impl Samples {
         let job = job.map(|job| (JOB_LABEL, job.to_string()));
         let own = def.labels.iter().zip(values).map(|(name, value)| (*name, value.to_string()));
         let labels = job.into_iter().chain(own).collect();
-        let family = self
-            .families
-            .entry(def.name)
-            .or_insert_with(|| Family { def, points: Vec::new() });
+        let family =
+            self.families.entry(def.name).or_insert_with(|| Family { def, points: Vec::new() });
         family.points.push(Point { labels, value });
     }
 

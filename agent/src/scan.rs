@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use steward_common::id::{JobId, NodeName, Uid};
 use steward_common::slurm::cgroup_path::JobDir;
+use steward_common::slurm::sluid::Sluid;
 use steward_common::unit::Bytes;
 
 use crate::config::{Config, Scratch};
@@ -40,11 +41,13 @@ pub struct Scanner {
     hierarchy: Hierarchy,
     names: Names,
     runs: BTreeMap<(NodeName, JobId), Run>,
+    sluids: HashMap<Sluid, JobId>,
 }
 
 /// A job on a node from its first sight to its last.
 #[derive(Debug, Default)]
 struct Run {
+    sluid: Option<Sluid>,
     cpu: CpuLedger,
     io: IoLedger,
     environment: Option<Environment>,
@@ -63,7 +66,14 @@ impl Scanner {
     pub fn new(config: Config) -> Result<Self, NoHierarchy> {
         let hierarchy = Hierarchy::detect(&config.paths.cgroup)?;
         let host = Host::discover(&config);
-        Ok(Self { config, host, hierarchy, names: Names::default(), runs: BTreeMap::new() })
+        Ok(Self {
+            config,
+            host,
+            hierarchy,
+            names: Names::default(),
+            runs: BTreeMap::new(),
+            sluids: HashMap::new(),
+        })
     }
 
     /// Who this host is.
@@ -101,8 +111,10 @@ impl Scanner {
         let places = self.hierarchy.jobs(&mut errors);
         let live_steps = stepd::LiveSteps::new(&self.config.paths.proc);
         for place in &places {
-            let (Some(node), JobDir::Id(id)) = (self.host.node_of(place.node.as_ref()), place.job)
-            else {
+            let Some(node) = self.host.node_of(place.node.as_ref()) else {
+                continue;
+            };
+            let Some(id) = self.job_id(place, &mut errors) else {
                 continue;
             };
             let key = (node.clone(), id);
@@ -116,6 +128,8 @@ impl Scanner {
             }
         }
 
+        self.sluids
+            .retain(|sluid, _| places.iter().any(|place| place.job == JobDir::Sluid(*sluid)));
         let mut ended = self.linger(&seen);
         if self.host.cluster.is_none() {
             self.learn_cluster(&running);
@@ -135,6 +149,21 @@ impl Scanner {
             })
             .collect();
         Scan { nodes, errors }
+    }
+
+    /// The number of a job; a directory named by SLUID is asked once who looks after it.
+    fn job_id(&mut self, place: &JobPlace, errors: &mut Errors) -> Option<JobId> {
+        let sluid = match place.job {
+            JobDir::Id(id) => return Some(id),
+            JobDir::Sluid(sluid) => sluid,
+        };
+        if let Some(known) = self.sluids.get(&sluid) {
+            return Some(*known);
+        }
+        let members = self.hierarchy.members(place, errors);
+        let id = stepd::job_of(&self.config.paths.proc, &members.stepds)?;
+        self.sluids.insert(sluid, id);
+        Some(id)
     }
 
     /// The last word on the cluster's name: slurm.conf may have come since, else a job knows it.
@@ -191,7 +220,15 @@ impl Scanner {
             return Found::Leftover;
         }
 
+        let sluid = match place.job {
+            JobDir::Sluid(sluid) => Some(sluid),
+            JobDir::Id(_) => None,
+        };
         let run = self.runs.entry(key.clone()).or_default();
+        if run.sluid != sluid {
+            // Requeued: the same number, another run, whose counters start afresh.
+            *run = Run { sluid, ..Run::default() };
+        }
         run.owner = run.owner.or(place.uid).or_else(|| owner(&self.config.paths.proc, &group));
         let user = run.owner.and_then(|uid| match self.names.of(uid.get()) {
             Ok(name) => name,
@@ -217,7 +254,7 @@ impl Scanner {
         let confined = stats.cpuset.and_then(|cpus| u32::try_from(cpus.len()).ok());
         let sample = JobSample {
             id: key.1,
-            sluid: None,
+            sluid,
             uid: run.owner,
             user,
             cpus: confined.or(environment.cpus),
@@ -355,13 +392,16 @@ fn read_processes(
             let stat = handle.stat()?;
             Ok((handle, stat))
         });
-        let Some((handle, stat)) = errors.take(opened) else { continue };
+        let Some((handle, stat)) = errors.take(opened) else {
+            continue;
+        };
         if stepd::is_stepd(&handle, &stat) {
             group.stepds += 1;
             continue;
         }
         let io = handle.io();
-        group.io_readable &= !matches!(io, Err(ReadError::Denied { .. } | ReadError::Malformed { .. }));
+        group.io_readable &=
+            !matches!(io, Err(ReadError::Denied { .. } | ReadError::Malformed { .. }));
         let seen = errors.take(io).map(|io| Seen { parent: stat.parent, io });
 
         let descriptors = descriptor::read(&handle, mounts, errors);

@@ -11,11 +11,7 @@ use crate::source::prometheus::Prometheus;
 
 /// Says what the cluster's jobs use of what they hold.
 #[derive(Debug, Parser)]
-#[command(
-    name = "steward",
-    version,
-    after_help = "Exit codes: 0 done, 1 failed, 2 bad usage."
-)]
+#[command(name = "steward", version, after_help = "Exit codes: 0 done, 1 failed, 2 bad usage.")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -28,7 +24,12 @@ pub enum Command {
     /// Show every running job: CPU, memory, processes and files, used and held.
     Now {
         /// The Prometheus that collects from the agents.
-        #[arg(long, value_name = "URL", env = "STEWARD_PROMETHEUS", default_value = "http://127.0.0.1:9090")]
+        #[arg(
+            long,
+            value_name = "URL",
+            env = "STEWARD_PROMETHEUS",
+            default_value = "http://127.0.0.1:9090"
+        )]
         prometheus: String,
         /// Only this cluster.
         #[arg(long, value_name = "NAME", env = "STEWARD_CLUSTER")]
@@ -50,8 +51,7 @@ pub async fn run(command: Command) -> anyhow::Result<String> {
     match command {
         Command::Now { prometheus, cluster, fresh, json } => {
             let prometheus = Prometheus::new(&prometheus)?;
-            let rows =
-                now::rows(&prometheus, cluster.as_ref(), Duration::from_secs(fresh)).await?;
+            let rows = now::rows(&prometheus, cluster.as_ref(), Duration::from_secs(fresh)).await?;
             if json {
                 Ok(serde_json::to_string_pretty(&rows)? + "\n")
             } else {

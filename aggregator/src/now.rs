@@ -66,8 +66,7 @@ pub async fn rows(
 ) -> Result<Vec<Row>, PrometheusError> {
     let mut rows: BTreeMap<JobKey, Row> = BTreeMap::new();
     let mut nodes: BTreeMap<JobKey, BTreeSet<String>> = BTreeMap::new();
-    let described =
-        prometheus.jobs(&promql::series(&metric::JOBS_INFO, cluster, fresh)).await?;
+    let described = prometheus.jobs(&promql::series(&metric::JOBS_INFO, cluster, fresh)).await?;
     for series in described {
         let label = |name: &str| series.labels.get(name).filter(|text| !text.is_empty()).cloned();
         nodes.entry(series.job.clone()).or_default().extend(label("instance"));

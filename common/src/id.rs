@@ -206,10 +206,7 @@ impl FromStr for StepId {
                 Some((step, het)) => (step, Some(canonical_u32(het)?)),
                 None => (name, None),
             };
-            Some(StepId::Number {
-                step: canonical_u32(step)?,
-                het,
-            })
+            Some(StepId::Number { step: canonical_u32(step)?, het })
         };
         match text.strip_prefix("step_").unwrap_or(text) {
             "batch" => Ok(StepId::Batch),
@@ -232,10 +229,7 @@ impl fmt::Display for StepId {
             StepId::Interactive => f.pad("interactive"),
             StepId::Tbd => f.pad("TBD"),
             StepId::Number { step, het: None } => step.fmt(f),
-            StepId::Number {
-                step,
-                het: Some(het),
-            } => f.pad(&format!("{step}+{het}")),
+            StepId::Number { step, het: Some(het) } => f.pad(&format!("{step}+{het}")),
         }
     }
 }
@@ -310,19 +304,9 @@ mod tests {
             assert_eq!(format!("step_{text}").parse::<StepId>(), Ok(step));
             assert_eq!(step.to_string(), text);
         }
-        for text in [
-            "",
-            "step_",
-            "Batch",
-            "tbd",
-            "-1",
-            "01",
-            "1+",
-            "+1",
-            "1+2+3",
-            "1.0",
-            "step_step_0",
-        ] {
+        for text in
+            ["", "step_", "Batch", "tbd", "-1", "01", "1+", "+1", "1+2+3", "1.0", "step_step_0"]
+        {
             assert_eq!(text.parse::<StepId>().unwrap_err().text, text);
         }
     }
@@ -341,10 +325,7 @@ mod tests {
         for (raw, step) in cases {
             assert_eq!(StepId::from_raw(raw, None), step, "{raw}");
         }
-        assert_eq!(
-            StepId::from_raw(7, Some(1)).map(|s| s.to_string()),
-            Some("7+1".into())
-        );
+        assert_eq!(StepId::from_raw(7, Some(1)).map(|s| s.to_string()), Some("7+1".into()));
         assert_eq!(StepId::new(7).get(), Some(7));
         assert_eq!(StepId::Batch.get(), None);
     }

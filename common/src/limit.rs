@@ -75,10 +75,7 @@ mod tests {
         assert_eq!(Limit::At(0).at(), Some(0));
         assert_eq!(Limit::<u8>::Unlimited.at(), None);
         assert!(!Limit::At(u64::MAX).is_unlimited());
-        assert_eq!(
-            Limit::At("n".to_owned()).as_ref().at().map(String::len),
-            Some(1)
-        );
+        assert_eq!(Limit::At("n".to_owned()).as_ref().at().map(String::len), Some(1));
     }
 
     #[test]

@@ -82,10 +82,7 @@ impl MetricDef {
     /// All label names of this metric, in the order in which they are written.
     pub fn all_labels(&self) -> impl Iterator<Item = &'static str> {
         let job = (self.set != Set::Agent).then_some(JOB_LABEL);
-        NODE_LABELS
-            .into_iter()
-            .chain(job)
-            .chain(self.labels.iter().copied())
+        NODE_LABELS.into_iter().chain(job).chain(self.labels.iter().copied())
     }
 }
 
@@ -274,12 +271,7 @@ mod tests {
     #[test]
     fn new_names_carry_their_unit_and_counters_end_in_total() {
         for def in CATALOGUE.iter().filter(|def| def.set != Set::Original) {
-            assert_eq!(
-                def.kind == Kind::Counter,
-                def.name.ends_with("_total"),
-                "{}",
-                def.name
-            );
+            assert_eq!(def.kind == Kind::Counter, def.name.ends_with("_total"), "{}", def.name);
             let stem = def.name.trim_end_matches("_total");
             match def.unit {
                 Unit::Bytes => assert!(stem.ends_with("_bytes"), "{}", def.name),
@@ -297,11 +289,7 @@ mod tests {
     #[test]
     fn help_is_one_sentence_and_labels_do_not_clash() {
         for def in CATALOGUE {
-            assert!(
-                !def.help.is_empty() && !def.help.contains('\n'),
-                "{}",
-                def.name
-            );
+            assert!(!def.help.is_empty() && !def.help.contains('\n'), "{}", def.name);
             assert!(!def.help.ends_with('.'), "{}: no full stop", def.name);
             let mut labels: Vec<_> = def.all_labels().collect();
             let count = labels.len();

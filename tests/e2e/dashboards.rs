@@ -10,16 +10,14 @@ use steward_tests::agent::{self, RunningAgent};
 use steward_tests::testbed::{Testbed, USERS};
 use steward_tests::{prometheus, slurm, wait};
 
-use crate::promql::{Labels, labels};
+use crate::promql::{Labels, labels, within};
 
 /// Columns of Grafana's grid.
 const COLUMNS: u64 = 24;
 
 /// Metrics that one hierarchy does not have, with the reason.
-const ONLY_ON_V1: [(&str, &str); 1] = [(
-    "jobs_cpu_core_seconds_total",
-    "cgroup v2 does not count CPU time by core",
-)];
+const ONLY_ON_V1: [(&str, &str); 1] =
+    [("jobs_cpu_core_seconds_total", "cgroup v2 does not count CPU time by core")];
 
 /// How often the testbed's Prometheus scrapes; asking again earlier is in vain.
 const SCRAPE_INTERVAL: Duration = Duration::from_secs(2);
@@ -43,31 +41,18 @@ fn dashboards() -> Vec<Dashboard> {
     let mut paths: Vec<_> = std::fs::read_dir(&dir)
         .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
         .map(|entry| entry.expect("a directory entry").path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "json")
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
         .collect();
     paths.sort();
     let read = |path: &std::path::PathBuf| {
-        let file = path
-            .file_name()
-            .expect("a file name")
-            .to_string_lossy()
-            .into_owned();
+        let file = path.file_name().expect("a file name").to_string_lossy().into_owned();
         let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{file}: {error}"));
         let json = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
         Dashboard { file, json }
     };
     let found: Vec<_> = paths.iter().map(read).collect();
-    let files: Vec<_> = found
-        .iter()
-        .map(|dashboard| dashboard.file.as_str())
-        .collect();
-    assert!(
-        files.contains(&"job.json") && files.contains(&"node.json"),
-        "found {files:?}"
-    );
+    let files: Vec<_> = found.iter().map(|dashboard| dashboard.file.as_str()).collect();
+    assert!(files.contains(&"job.json") && files.contains(&"node.json"), "found {files:?}");
     found
 }
 
@@ -87,16 +72,11 @@ impl Dashboard {
     /// All panels, those inside collapsed rows included.
     fn panels(&self) -> Vec<&Value> {
         let outer = list(&self.json["panels"]).iter();
-        outer
-            .flat_map(|panel| std::iter::once(panel).chain(list(&panel["panels"])))
-            .collect()
+        outer.flat_map(|panel| std::iter::once(panel).chain(list(&panel["panels"]))).collect()
     }
 
     fn variables(&self) -> Vec<&str> {
-        list(&self.json["templating"]["list"])
-            .iter()
-            .map(|v| text(&v["name"]))
-            .collect()
+        list(&self.json["templating"]["list"]).iter().map(|v| text(&v["name"])).collect()
     }
 
     fn place(&self, panel: &Value) -> String {
@@ -105,17 +85,12 @@ impl Dashboard {
 
     fn queries(&self) -> Vec<Query> {
         let variables = list(&self.json["templating"]["list"]).iter();
-        let of_variables = variables
-            .filter(|variable| variable["type"] == "query")
-            .map(|variable| {
+        let of_variables =
+            variables.filter(|variable| variable["type"] == "query").map(|variable| {
                 let place = format!("{}: ${}", self.file, text(&variable["name"]));
                 let query = text(&variable["query"]["query"]);
                 assert_eq!(variable["definition"], query, "{place} shows another query");
-                Query {
-                    place,
-                    text: as_promql(query),
-                    legend: String::new(),
-                }
+                Query { place, text: as_promql(query), legend: String::new() }
             });
         let of_panels = self.panels().into_iter().flat_map(|panel| {
             list(&panel["targets"]).iter().map(|target| Query {
@@ -164,9 +139,7 @@ fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, St
 /// The labels of a query's result, once its variables are filled with any text.
 fn labels_of_query(dashboard: &Dashboard, query: &str) -> Result<Labels, String> {
     let variables = dashboard.variables();
-    let filled = fill(query, |name| {
-        variables.contains(&name).then(|| "x".to_owned())
-    })?;
+    let filled = fill(query, |name| variables.contains(&name).then(|| "x".to_owned()))?;
     labels(&parser::parse(&filled)?)
 }
 
@@ -180,12 +153,7 @@ fn placeholders(legend: &str) -> Vec<String> {
 }
 
 fn assert_none(faults: &[String]) {
-    assert!(
-        faults.is_empty(),
-        "{} faults:\n{}",
-        faults.len(),
-        faults.join("\n")
-    );
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
 /// Calls `visit` with every value of that key, however deep.
@@ -210,11 +178,7 @@ fn dashboards_have_unique_ids_and_every_panel_says_what_it_shows() {
     let mut faults = Vec::new();
     for dashboard in &found {
         assert!(!dashboard.uid().is_empty(), "{}: no uid", dashboard.file);
-        assert!(
-            dashboard.json.get("id").is_none(),
-            "{}: id belongs to a server",
-            dashboard.file
-        );
+        assert!(dashboard.json.get("id").is_none(), "{}: id belongs to a server", dashboard.file);
         let mut ids = BTreeSet::new();
         for panel in dashboard.panels() {
             let place = dashboard.place(panel);
@@ -223,10 +187,7 @@ fn dashboards_have_unique_ids_and_every_panel_says_what_it_shows() {
                     faults.push(format!("{place}: {what}"));
                 }
             };
-            check(
-                panel["id"].as_u64().is_some_and(|id| ids.insert(id)),
-                "no id of its own",
-            );
+            check(panel["id"].as_u64().is_some_and(|id| ids.insert(id)), "no id of its own");
             check(!text(&panel["title"]).is_empty(), "no title");
             if panel["type"] != "row" {
                 check(!text(&panel["description"]).is_empty(), "no description");
@@ -247,9 +208,7 @@ fn panels_lie_within_the_grid_and_do_not_overlap() {
         for panel in list(&dashboard.json["panels"]) {
             let side = |name: &str| {
                 let place = dashboard.place(panel);
-                panel["gridPos"][name]
-                    .as_u64()
-                    .unwrap_or_else(|| panic!("{place}: gridPos.{name}"))
+                panel["gridPos"][name].as_u64().unwrap_or_else(|| panic!("{place}: gridPos.{name}"))
             };
             let (x, y, w, h) = (side("x"), side("y"), side("w"), side("h"));
             if w == 0 || h == 0 || x + w > COLUMNS {
@@ -280,14 +239,9 @@ fn the_data_source_is_always_the_variable() {
         each(&dashboard.json, "datasource", &mut |source| {
             assert_eq!(source, &expected, "{}", dashboard.file);
         });
-        let panels = dashboard
-            .panels()
-            .into_iter()
-            .filter(|panel| panel["type"] != "row");
+        let panels = dashboard.panels().into_iter().filter(|panel| panel["type"] != "row");
         let targets = panels.flat_map(|panel| {
-            std::iter::once(panel)
-                .chain(list(&panel["targets"]))
-                .map(move |it| (panel, it))
+            std::iter::once(panel).chain(list(&panel["targets"])).map(move |it| (panel, it))
         });
         for (panel, holder) in targets {
             assert_eq!(holder["datasource"], expected, "{}", dashboard.place(panel));
@@ -308,15 +262,11 @@ fn links_lead_to_dashboards_that_exist_with_variables_that_they_have() {
                 .find(|other| path.strip_prefix("/d/") == Some(other.uid()))
                 .unwrap_or_else(|| panic!("{}: {url} leads nowhere", dashboard.file));
             for argument in arguments.split('&').filter(|argument| !argument.is_empty()) {
-                let own = argument
-                    .strip_prefix("${")
-                    .and_then(|rest| rest.strip_suffix('}'));
+                let own = argument.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
                 let name = match own {
                     Some("__url_time_range") => continue,
                     Some(name) => name.strip_suffix(":queryparam"),
-                    None => argument
-                        .strip_prefix("var-")
-                        .and_then(|rest| rest.split('=').next()),
+                    None => argument.strip_prefix("var-").and_then(|rest| rest.split('=').next()),
                 };
                 let known = name.is_some_and(|name| target.variables().contains(&name));
                 assert!(
@@ -327,11 +277,7 @@ fn links_lead_to_dashboards_that_exist_with_variables_that_they_have() {
             }
             followed += usize::from(target.uid() != dashboard.uid());
         });
-        assert!(
-            followed > 0,
-            "{}: no link to another dashboard",
-            dashboard.file
-        );
+        assert!(followed > 0, "{}: no link to another dashboard", dashboard.file);
     }
 }
 
@@ -354,11 +300,7 @@ fn queries_name_only_metrics_and_labels_of_the_catalogue() {
 fn tables_arrange_only_columns_that_their_queries_give() {
     let mut faults = Vec::new();
     for dashboard in dashboards() {
-        for panel in dashboard
-            .panels()
-            .into_iter()
-            .filter(|panel| panel["type"] == "table")
-        {
+        for panel in dashboard.panels().into_iter().filter(|panel| panel["type"] == "table") {
             let mut columns = Labels::from(["Time".to_owned()]);
             for target in list(&panel["targets"]) {
                 columns.insert(format!("Value #{}", text(&target["refId"])));
@@ -463,9 +405,7 @@ fn every_query_finds_series_of_a_real_job() {
     let has_numbers = |(query, filled): &(Query, String)| {
         let found =
             prometheus::query(filled).unwrap_or_else(|e| panic!("{}: {e}\n{filled}", query.place));
-        found
-            .iter()
-            .any(|series| series.value.1.parse().is_ok_and(f64::is_finite))
+        found.iter().any(|series| series.value.1.parse().is_ok_and(f64::is_finite))
     };
     let deadline = std::time::Instant::now() + Duration::from_secs(60);
     wait::until_true("a first rate", Duration::from_secs(60), || {
@@ -481,35 +421,21 @@ fn every_query_finds_series_of_a_real_job() {
             std::thread::sleep(SCRAPE_INTERVAL);
         }
     }
-    let empty: Vec<_> = pending
-        .iter()
-        .map(|(query, filled)| format!("{}:\n    {filled}", query.place))
-        .collect();
+    let empty: Vec<_> =
+        pending.iter().map(|(query, filled)| format!("{}:\n    {filled}", query.place)).collect();
     assert_none(&empty);
     for query in absent {
-        assert!(
-            !has_numbers(query),
-            "{} has data on v2: drop its exception",
-            query.0.place
-        );
+        assert!(!has_numbers(query), "{} has data on v2: drop its exception", query.0.place);
     }
 
     shows(&queries, "User", |labels, _| labels["user"] == USERS[0]);
-    shows(&queries, "Partition", |labels, _| {
-        labels["partition"] == "gpu"
-    });
+    shows(&queries, "Partition", |labels, _| labels["partition"] == "gpu");
     shows(&queries, "Nodes", |_, nodes| nodes == 1.0);
     shows(&queries, "CPUs held", |_, cpus| cpus == 2.0);
     // One thread on two CPUs.
-    shows(&queries, "CPU efficiency", |_, share| {
-        share > 0.0 && share < 0.6
-    });
+    shows(&queries, "CPU efficiency", |_, share| share > 0.0 && share < 0.6);
     // 64 MiB and Python itself, of 400 MiB.
-    shows(&queries, "Memory needed of limit", |_, share| {
-        (0.16..0.5).contains(&share)
-    });
-    shows(&queries, "Peak memory", |_, bytes| {
-        bytes >= f64::from(64 << 20)
-    });
+    shows(&queries, "Memory needed of limit", |_, share| (0.16..0.5).contains(&share));
+    shows(&queries, "Peak memory", |_, bytes| bytes >= f64::from(64 << 20));
     shows(&queries, "Open files", |_, files| files == 1.0);
 }

@@ -15,11 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[test]
 fn d1_every_single_threaded_process_is_counted() {
     let agent = RunningAgent::start(config());
-    let job = submit(
-        "stw-alice",
-        &[],
-        "#!/bin/bash\nfor n in 1 2 3 4 5 6; do sleep 600 & done\nwait\n",
-    );
+    let job =
+        submit("stw-alice", &[], "#!/bin/bash\nfor n in 1 2 3 4 5 6; do sleep 600 & done\nwait\n");
     let metrics = agent.wait_for("six sleeps", PATIENCE, |metrics| {
         let sleeps =
             metrics.value("jobs_thread_count", &[("slurm_job", &job.id), ("proc_name", "sleep")]);

@@ -1,5 +1,6 @@
 //! End-to-end tests against the real testbed: `tests/run` brings it up and calls them.
 
+mod architecture;
 mod catalogue;
 mod dashboards;
 mod defects;

@@ -141,9 +141,8 @@ fn opened_files_are_distinct_files_and_descriptors_are_all() {
     let own: f64 = wait::until("the job's own count", PATIENCE, || {
         fs::read_to_string(dir.path().join("truth")).ok()?.parse().ok()
     });
-    let (files, metrics) = job_value(&agent, &job, "jobs_open_fds", |fds| {
-        (fds - own).abs() < f64::EPSILON
-    });
+    let (files, metrics) =
+        job_value(&agent, &job, "jobs_open_fds", |fds| (fds - own).abs() < f64::EPSILON);
     assert_eq!(files, own);
     assert_eq!(metrics.job("jobs_opened_files", &job.id), Some(10.0));
     assert_eq!(metrics.job("jobs_open_files", &job.id), Some(10.0));
@@ -258,7 +257,8 @@ fn gpus_are_those_that_slurm_gave() {
     let job = submit("stw-carol", &["-p", "gpu", "--gres=gpu:2"], "#!/bin/bash\nsleep 600\n");
     let gpus = agent.wait_for("the job's GPUs", PATIENCE, |metrics| {
         let found = metrics.all("jobs_gpus_used", &[("slurm_job", job.id.as_str())]);
-        let mut ids: Vec<String> = found.iter().map(|sample| sample.labels["gpuid"].clone()).collect();
+        let mut ids: Vec<String> =
+            found.iter().map(|sample| sample.labels["gpuid"].clone()).collect();
         ids.sort();
         (!ids.is_empty()).then_some(ids)
     });

@@ -85,7 +85,8 @@ fn every_metric_of_the_catalogue_is_exposed_for_a_busy_job() {
             assert!(found.is_empty());
             continue;
         }
-        if def.name.contains("core") && def.labels == ["core"]
+        if def.name.contains("core")
+            && def.labels == ["core"]
             && !steward_tests::testbed::Testbed::get().is_v1()
         {
             continue;
@@ -165,8 +166,12 @@ fn once_prints_a_sample_with_rates_and_check_is_content() {
     let output = run(&["check", "--json"]);
     assert!(output.status.success(), "{output:?}");
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let subjects: Vec<&str> =
-        report["lines"].as_array().unwrap().iter().map(|l| l["subject"].as_str().unwrap()).collect();
+    let subjects: Vec<&str> = report["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|l| l["subject"].as_str().unwrap())
+        .collect();
     for subject in ["settings", "cgroups", "cluster", "scopes", "node", "privileges", "scrape"] {
         assert!(subjects.contains(&subject), "{subject} is not in {subjects:?}");
     }

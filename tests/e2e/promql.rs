@@ -14,7 +14,8 @@ const INHERITED: [&str; 1] = ["jobs_thread_count"];
 /// Names of labels.
 pub type Labels = BTreeSet<String>;
 
-fn within(what: &str, some: &[String], all: &Labels) -> Result<(), String> {
+/// Whether all of `some` are in `all`.
+pub fn within(what: &str, some: &[String], all: &Labels) -> Result<(), String> {
     match some.iter().find(|label| !all.contains(*label)) {
         Some(label) => Err(format!("{what} ({label}): the series have {all:?}")),
         None => Ok(()),
@@ -33,10 +34,7 @@ pub fn labels(expr: &Expr) -> Result<Labels, String> {
                 }
                 Some(LabelModifier::Exclude(without)) => {
                     within("without", &without.labels, &inner)?;
-                    Ok(inner
-                        .into_iter()
-                        .filter(|l| !without.labels.contains(l))
-                        .collect())
+                    Ok(inner.into_iter().filter(|l| !without.labels.contains(l)).collect())
                 }
                 None => Ok(Labels::new()),
             }
@@ -67,10 +65,7 @@ pub fn labels(expr: &Expr) -> Result<Labels, String> {
 }
 
 fn labels_of_series(series: &parser::VectorSelector) -> Result<Labels, String> {
-    let name = series
-        .name
-        .as_deref()
-        .ok_or("a selector without a metric's name")?;
+    let name = series.name.as_deref().ok_or("a selector without a metric's name")?;
     let def = metric::find(name).ok_or_else(|| format!("{name} is not in the catalogue"))?;
     if def.set == Set::Original && !INHERITED.contains(&name) {
         return Err(format!("{name} has a successor"));
@@ -113,17 +108,11 @@ fn labels_of_binary(binary: &BinaryExpr) -> Result<Labels, String> {
     match modifier.map(|modifier| &modifier.card) {
         Some(VectorMatchCardinality::ManyToOne(taken)) => {
             within("group_left", &taken.labels, &right)?;
-            Ok(left
-                .into_iter()
-                .chain(taken.labels.iter().cloned())
-                .collect())
+            Ok(left.into_iter().chain(taken.labels.iter().cloned()).collect())
         }
         Some(VectorMatchCardinality::OneToMany(taken)) => {
             within("group_right", &taken.labels, &left)?;
-            Ok(right
-                .into_iter()
-                .chain(taken.labels.iter().cloned())
-                .collect())
+            Ok(right.into_iter().chain(taken.labels.iter().cloned()).collect())
         }
         _ => Ok(on),
     }

@@ -14,7 +14,17 @@ const SLEEP: &str = "#!/bin/bash\nsleep 600\n";
 /// The real program for one node, at a short interval.
 fn agent(gateway: &Gateway, node: &str) -> Process {
     let url = gateway.url();
-    Process::start(&["--node", node, "--interval", "500ms", "--linger", "0", "--no-listen", "--push", &url])
+    Process::start(&[
+        "--node",
+        node,
+        "--interval",
+        "500ms",
+        "--linger",
+        "0",
+        "--no-listen",
+        "--push",
+        &url,
+    ])
 }
 
 fn has(gateway: &Gateway, job: &str, node: &str) -> bool {
@@ -78,11 +88,8 @@ fn a_replaced_group_is_never_missing() {
 #[test]
 fn many_nodes_share_one_gateway_and_each_signal_removes_its_own() {
     let gateway = Gateway::start();
-    let job = submit(
-        "stw-carol",
-        &["-N2", "-n2", "-p", "gpu"],
-        "#!/bin/bash\nsrun -N2 -n2 sleep 600\n",
-    );
+    let job =
+        submit("stw-carol", &["-N2", "-n2", "-p", "gpu"], "#!/bin/bash\nsrun -N2 -n2 sleep 600\n");
     let mut agents: Vec<Process> =
         ["n1", "n2", "n3", "n4"].iter().map(|node| agent(&gateway, node)).collect();
     wait::until_true("four heartbeats", PATIENCE, || {

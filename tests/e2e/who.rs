@@ -36,8 +36,8 @@ fn excluded_users_are_not_reported_by_name_or_by_number() {
     let mut settings = config();
     settings.exclude.users = vec![UserRef::Name("stw-carol".to_owned()), UserRef::Uid(uid)];
     let agent = RunningAgent::start(settings);
-    let [carol, bob, alice] =
-        ["stw-carol", "stw-bob", "stw-alice"].map(|user| submit(user, &[], "#!/bin/bash\nsleep 600\n"));
+    let [carol, bob, alice] = ["stw-carol", "stw-bob", "stw-alice"]
+        .map(|user| submit(user, &[], "#!/bin/bash\nsleep 600\n"));
     carol.wait_running();
     bob.wait_running();
     agent.wait_for("alice's job", PATIENCE, |metrics| metrics.job("jobs_rss", &alice.id));

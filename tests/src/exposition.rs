@@ -40,7 +40,9 @@ impl Exposition {
             .iter()
             .filter(|sample| sample.name == name)
             .filter(|sample| {
-                labels.iter().all(|(key, value)| sample.labels.get(*key).is_some_and(|v| v == value))
+                labels
+                    .iter()
+                    .all(|(key, value)| sample.labels.get(*key).is_some_and(|v| v == value))
             })
             .collect()
     }

@@ -82,10 +82,9 @@ impl Gateway {
     /// # Panics
     /// If it does not answer.
     pub fn groups(&self) -> Vec<(String, String)> {
-        let answer: serde_json::Value =
-            http::get(&format!("{}/api/v1/metrics", self.url()))
-                .and_then(reqwest::blocking::Response::json)
-                .unwrap_or_else(|error| panic!("pushgateway: {error}"));
+        let answer: serde_json::Value = http::get(&format!("{}/api/v1/metrics", self.url()))
+            .and_then(reqwest::blocking::Response::json)
+            .unwrap_or_else(|error| panic!("pushgateway: {error}"));
         let groups = answer["data"].as_array().cloned().unwrap_or_default();
         let label = |group: &serde_json::Value, name: &str| {
             group["labels"][name].as_str().unwrap_or_default().to_owned()

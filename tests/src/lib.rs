@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod cgroups;
 pub mod exposition;
+pub mod fixture;
 pub mod gateway;
 pub mod http;
 pub mod prometheus;

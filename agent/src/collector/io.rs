@@ -17,10 +17,9 @@ pub(super) fn collect(job: &JobSample, out: &mut Samples) {
     out.job(&metric::JOBS_READ_COUNT, job.id, &[], float(io.syscr));
     out.job(&metric::JOBS_WRITE_COUNT, job.id, &[], float(io.syscw));
 
-    for (direction, stored, requested, calls) in [
-        ("read", io.read_bytes, io.rchar, io.syscr),
-        ("write", io.write_bytes, io.wchar, io.syscw),
-    ] {
+    for (direction, stored, requested, calls) in
+        [("read", io.read_bytes, io.rchar, io.syscr), ("write", io.write_bytes, io.wchar, io.syscw)]
+    {
         out.job(&metric::JOBS_IO_BYTES, job.id, &[&direction], float(stored));
         out.job(&metric::JOBS_IO_REQUESTED_BYTES, job.id, &[&direction], float(requested));
         out.job(&metric::JOBS_IO_CALLS, job.id, &[&direction], float(calls));

@@ -8,8 +8,8 @@ mod gpu;
 mod info;
 mod io;
 mod memory;
-mod process;
 pub mod own;
+mod process;
 
 use crate::node::{JobSample, Node};
 use crate::sample::Samples;

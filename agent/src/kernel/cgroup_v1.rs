@@ -143,9 +143,8 @@ fn per_cpu(path: &Path, text: &str) -> Result<Vec<(u32, Duration)>, ReadError> {
 }
 
 fn memory(dir: &Path, errors: &mut Errors) -> MemoryStats {
-    let mut number = |name: &str| {
-        errors.take_optional(file::optional_number(&dir.join(name))).map(Bytes::new)
-    };
+    let mut number =
+        |name: &str| errors.take_optional(file::optional_number(&dir.join(name))).map(Bytes::new);
     let usage = number("memory.usage_in_bytes");
     let peak = number("memory.max_usage_in_bytes");
     let kernel = number("memory.kmem.usage_in_bytes");

@@ -60,16 +60,19 @@ impl V2 {
 /// What the files of a job say.
 #[must_use]
 pub fn read(place: &JobPlace, errors: &mut Errors) -> CgroupStats {
-    let Some(dir) = place.dir(UNIFIED) else { return CgroupStats::default() };
+    let Some(dir) = place.dir(UNIFIED) else {
+        return CgroupStats::default();
+    };
     CgroupStats { cpu: cpu(dir, errors), memory: memory(dir, errors), cpuset: cpuset(dir, errors) }
 }
 
 fn cpu(dir: &Path, errors: &mut Errors) -> CpuStats {
     let path = dir.join("cpu.stat");
-    let Some(text) = errors.take(file::text(&path)) else { return CpuStats::default() };
-    let mut micros = |key| {
-        errors.take_optional(file::keyed(&path, &text, key)).map(Duration::from_micros)
+    let Some(text) = errors.take(file::text(&path)) else {
+        return CpuStats::default();
     };
+    let mut micros =
+        |key| errors.take_optional(file::keyed(&path, &text, key)).map(Duration::from_micros);
     CpuStats {
         total: micros("usage_usec"),
         user: micros("user_usec"),
@@ -79,9 +82,8 @@ fn cpu(dir: &Path, errors: &mut Errors) -> CpuStats {
 }
 
 fn memory(dir: &Path, errors: &mut Errors) -> MemoryStats {
-    let mut number = |name: &str| {
-        errors.take_optional(file::optional_number(&dir.join(name))).map(Bytes::new)
-    };
+    let mut number =
+        |name: &str| errors.take_optional(file::optional_number(&dir.join(name))).map(Bytes::new);
     let usage = number("memory.current");
     let peak = number("memory.peak");
     let swap = number("memory.swap.current");

@@ -50,7 +50,9 @@ pub fn read(
             Err(error) => return Err(error),
         };
         found.count += 1;
-        let FDTarget::Path(link) = entry.target else { continue };
+        let FDTarget::Path(link) = entry.target else {
+            continue;
+        };
         // A name such as `/memfd:x` or `pipe:[1]` is not a path.
         if !link.is_absolute() {
             continue;

@@ -87,8 +87,11 @@ impl Scopes {
             return;
         }
         self.until_search -= 1;
-        let parents: BTreeSet<PathBuf> =
-            self.known.iter().filter_map(|scope| scope.path.parent().map(Path::to_path_buf)).collect();
+        let parents: BTreeSet<PathBuf> = self
+            .known
+            .iter()
+            .filter_map(|scope| scope.path.parent().map(Path::to_path_buf))
+            .collect();
         for parent in parents {
             search(&parent, 1, &mut self.known, errors);
         }

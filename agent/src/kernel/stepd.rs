@@ -44,16 +44,27 @@ impl LiveSteps {
     }
 }
 
+/// The job of a directory that has no number in its name, told by the title of one of the
+/// slurmstepds in it.
+#[must_use]
+pub fn job_of(proc_root: &Path, stepds: &BTreeSet<Pid>) -> Option<JobId> {
+    stepds.iter().find_map(|pid| job_by_title(proc_root, *pid))
+}
+
 fn titles(proc_root: &Path) -> BTreeSet<JobId> {
-    let Ok(entries) = std::fs::read_dir(proc_root) else { return BTreeSet::new() };
+    let Ok(entries) = std::fs::read_dir(proc_root) else {
+        return BTreeSet::new();
+    };
     entries
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<Pid>().ok())
-        .filter_map(|pid| {
-            let process = Handle::open(proc_root, pid).ok()?;
-            is_stepd(&process, &process.stat().ok()?).then_some(())?;
-            let title = process.bytes("cmdline").ok()?;
-            let title = String::from_utf8_lossy(&title);
-            stepd::title(title.trim_end_matches('\0')).map(|(job, _)| job)
-        })
+        .filter_map(|pid| job_by_title(proc_root, pid))
         .collect()
+}
+
+fn job_by_title(proc_root: &Path, pid: Pid) -> Option<JobId> {
+    let process = Handle::open(proc_root, pid).ok()?;
+    is_stepd(&process, &process.stat().ok()?).then_some(())?;
+    let title = process.bytes("cmdline").ok()?;
+    let title = String::from_utf8_lossy(&title);
+    stepd::title(title.trim_end_matches('\0')).map(|(job, _)| job)
 }

@@ -47,9 +47,8 @@ impl Format {
                 Some("text/plain") => Self::Text,
                 _ => continue,
             };
-            let quality = parts
-                .find_map(|part| part.strip_prefix("q=")?.parse::<f64>().ok())
-                .unwrap_or(1.0);
+            let quality =
+                parts.find_map(|part| part.strip_prefix("q=")?.parse::<f64>().ok()).unwrap_or(1.0);
             // The first of equals, as the client wrote it.
             if quality > best.0 {
                 best = (quality, format);
@@ -67,9 +66,8 @@ pub fn encode(samples: &[&Samples], format: Format) -> Result<Vec<u8>, EncodeErr
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Merged::new(samples)));
     match format {
-        Format::Protobuf => {
-            prometheus_protobuf::encode_to_vec(&registry).map_err(|error| EncodeError(error.to_string()))
-        }
+        Format::Protobuf => prometheus_protobuf::encode_to_vec(&registry)
+            .map_err(|error| EncodeError(error.to_string())),
         Format::OpenMetrics => {
             let mut out = String::new();
             text::encode(&mut out, &registry)?;
@@ -106,8 +104,7 @@ impl Merged {
         let mut families: BTreeMap<_, (_, Vec<Series>)> = BTreeMap::new();
         for one in samples {
             let [cluster, instance] = NODE_LABELS;
-            let node =
-                [(cluster, one.cluster.to_string()), (instance, one.node.to_string())];
+            let node = [(cluster, one.cluster.to_string()), (instance, one.node.to_string())];
             for family in one.families() {
                 let entry = families.entry(family.def.name).or_insert((family.def, Vec::new()));
                 entry.1.extend(family.points.iter().map(|point| series(&node, point)));
@@ -133,7 +130,9 @@ impl Collector for Merged {
             for (labels, value) in series {
                 let mut one = metric.encode_family(labels)?;
                 match def.kind {
-                    Kind::Counter => one.encode_counter::<[(&str, &str); 0], _, f64>(value, None)?,
+                    Kind::Counter => {
+                        one.encode_counter::<[(&str, &str); 0], _, f64>(value, None)?
+                    }
                     Kind::Gauge => one.encode_gauge(value)?,
                 }
             }

@@ -65,7 +65,9 @@ impl Pusher {
         interval: Duration,
         pushes: Arc<Pushes>,
     ) -> Result<Option<Self>, BadGateway> {
-        let Some(gateway) = &push.gateway else { return Ok(None) };
+        let Some(gateway) = &push.gateway else {
+            return Ok(None);
+        };
         let gateway =
             Url::parse(gateway).map_err(|error| BadGateway(format!("{gateway}: {error}")))?;
         let client = Client::builder()
@@ -179,7 +181,9 @@ impl Pusher {
         key: &(ClusterName, NodeName),
         body: Vec<u8>,
     ) -> bool {
-        let Some(url) = group_url(&self.gateway, group, key) else { return false };
+        let Some(url) = group_url(&self.gateway, group, key) else {
+            return false;
+        };
         let answer = self
             .client
             .request(method, url)

@@ -40,8 +40,8 @@ pub async fn serve(
         .route("/healthz", get(healthz))
         .with_state(context);
     let closing = shutdown.clone();
-    let server = axum::serve(listener, router)
-        .with_graceful_shutdown(async move { closing.wait().await });
+    let server =
+        axum::serve(listener, router).with_graceful_shutdown(async move { closing.wait().await });
     tokio::select! {
         result = async { server.await } => result,
         () = async { shutdown.wait().await; tokio::time::sleep(GRACE).await } => Ok(()),
@@ -54,7 +54,8 @@ async fn index() -> &'static str {
 
 async fn metrics(State(context): State<Context>, headers: HeaderMap) -> Response {
     let Some(snapshot) = context.latest.borrow().clone() else {
-        return (StatusCode::SERVICE_UNAVAILABLE, "the first scan is not done yet\n").into_response();
+        return (StatusCode::SERVICE_UNAVAILABLE, "the first scan is not done yet\n")
+            .into_response();
     };
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
     let format = Format::negotiate(accept);
@@ -74,7 +75,9 @@ async fn healthz(State(context): State<Context>) -> (StatusCode, String) {
         return unhealthy(format!("the last scan began {} s ago\n", age.as_secs()));
     }
     if snapshot.nodes.is_empty() {
-        return unhealthy("the cluster's name is not known: set 'cluster' or paths.slurm_conf\n".to_owned());
+        return unhealthy(
+            "the cluster's name is not known: set 'cluster' or paths.slurm_conf\n".to_owned(),
+        );
     }
     (StatusCode::OK, "ok\n".to_owned())
 }

@@ -74,8 +74,7 @@ mod tests {
 
     fn written(selection: Selection) -> String {
         let node = |name: &str| {
-            let mut samples =
-                Samples::new("c1".parse().unwrap(), name.parse().unwrap(), selection);
+            let mut samples = Samples::new("c1".parse().unwrap(), name.parse().unwrap(), selection);
             let job = "7".parse().unwrap();
             samples.job(&metric::JOBS_RSS, job, &[], 1.5);
             samples.job(&metric::JOBS_THREAD_COUNT, job, &[&"a\"b\\c\nd}"], 2.0);

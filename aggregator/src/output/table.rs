@@ -21,7 +21,15 @@ pub fn now(rows: &[Row]) -> String {
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled)
         .set_header([
-            "JOB", "USER", "ACCOUNT", "PARTITION", "NODES", "CPU", "MEMORY", "PROCESSES", "FILES",
+            "JOB",
+            "USER",
+            "ACCOUNT",
+            "PARTITION",
+            "NODES",
+            "CPU",
+            "MEMORY",
+            "PROCESSES",
+            "FILES",
             "GPUS",
         ]);
     for row in rows {

@@ -81,8 +81,7 @@ impl Prometheus {
     /// # Errors
     /// If the server does not answer or the answer is about something else.
     pub async fn jobs(&self, query: &str) -> Result<Vec<Series>, PrometheusError> {
-        let no_answer =
-            |why: String| PrometheusError::NoAnswer { url: self.url.clone(), why };
+        let no_answer = |why: String| PrometheusError::NoAnswer { url: self.url.clone(), why };
         let answer = self.client.query(query).post().await;
         let answer = answer.map_err(|error| no_answer(with_causes(&error)))?;
         let vector = answer

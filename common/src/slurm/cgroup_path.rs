@@ -128,19 +128,9 @@ fn below_scope(scope: Scope, names: &[&str]) -> Option<Found> {
         (_, [job, rest @ ..]) => (job_dir(job)?, rest),
         (None, []) => return None,
     };
-    let mut place = CgroupPlace {
-        scope,
-        uid,
-        job,
-        step: None,
-        task: None,
-        part: Part::Job,
-        below: false,
-    };
-    place.below = names
-        .iter()
-        .try_for_each(|name| enter(&mut place, name))
-        .is_none();
+    let mut place =
+        CgroupPlace { scope, uid, job, step: None, task: None, part: Part::Job, below: false };
+    place.below = names.iter().try_for_each(|name| enter(&mut place, name)).is_none();
     Some(Found::Job(place))
 }
 

@@ -96,21 +96,14 @@ fn logical_lines(text: &str) -> Vec<(usize, String)> {
         let line = without_comment(line).trim_end();
         let backslashes = line.len() - line.trim_end_matches('\\').len();
         let goes_on = backslashes % 2 == 1;
-        let line = if goes_on {
-            line.strip_suffix('\\').unwrap_or(line)
-        } else {
-            line
-        };
+        let line = if goes_on { line.strip_suffix('\\').unwrap_or(line) } else { line };
         match lines.last_mut() {
             Some((_, first)) if continued => first.push_str(line),
             _ => lines.push((number, line.to_owned())),
         }
         continued = goes_on;
     }
-    lines
-        .into_iter()
-        .map(|(number, line)| (number, unescaped(&line)))
-        .collect()
+    lines.into_iter().map(|(number, line)| (number, unescaped(&line))).collect()
 }
 
 fn without_comment(line: &str) -> &str {
@@ -164,11 +157,7 @@ fn read_line(conf: &mut SlurmConf, line: &str) -> Result<(), ParseError> {
     let is_needed =
         first_key.is_some_and(|key| needed.contains(&key.to_ascii_lowercase().as_str()));
     if is_needed && !rest.is_empty() {
-        return Err(ParseError::new(
-            "slurm.conf",
-            rest,
-            "a pair such as Key=value",
-        ));
+        return Err(ParseError::new("slurm.conf", rest, "a pair such as Key=value"));
     }
     match node {
         Some(names) if !names.eq_ignore_ascii_case("DEFAULT") => {

@@ -40,9 +40,7 @@ pub fn limit(text: &str) -> Result<Option<TimeLimit>, ParseError> {
         return Ok(Some(TimeLimit::OfPartition));
     }
     match limit_seconds(text) {
-        Some(seconds) => Ok(Some(TimeLimit::Own(Limit::At(Duration::from_secs(
-            seconds,
-        ))))),
+        Some(seconds) => Ok(Some(TimeLimit::Own(Limit::At(Duration::from_secs(seconds))))),
         None => Err(ParseError::new("time limit", text, LIMIT)),
     }
 }
@@ -126,11 +124,7 @@ pub fn format(time: Duration) -> String {
     let seconds = time.as_secs();
     let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
     let (minutes, seconds) = (seconds / 60 % 60, seconds % 60);
-    let day = if days == 0 {
-        String::new()
-    } else {
-        format!("{days}-")
-    };
+    let day = if days == 0 { String::new() } else { format!("{days}-") };
     let fraction = if time.subsec_nanos() == 0 {
         String::new()
     } else {
@@ -211,30 +205,14 @@ mod tests {
     #[test]
     fn used_times() {
         let cases = [
-            (
-                "minutes and a fraction",
-                "02:17.926",
-                Duration::from_millis(137_926),
-            ),
-            (
-                "hours and a fraction",
-                "12:34:56.789",
-                Duration::from_millis(45_296_789),
-            ),
+            ("minutes and a fraction", "02:17.926", Duration::from_millis(137_926)),
+            ("hours and a fraction", "12:34:56.789", Duration::from_millis(45_296_789)),
             ("short", "00:00.010", Duration::from_millis(10)),
             ("usage", "00:00:12", Duration::from_secs(12)),
             ("days", "1-02:03:04", Duration::from_secs(93_784)),
-            (
-                "many days",
-                "24-12:52:11",
-                Duration::from_secs(24 * DAY + 12 * HOUR + 52 * 60 + 11),
-            ),
+            ("many days", "24-12:52:11", Duration::from_secs(24 * DAY + 12 * HOUR + 52 * 60 + 11)),
             ("many minutes", "90:00", Duration::from_secs(90 * MINUTE)),
-            (
-                "many hours",
-                "62:30:24",
-                Duration::from_secs(62 * HOUR + 30 * MINUTE + 24),
-            ),
+            ("many hours", "62:30:24", Duration::from_secs(62 * HOUR + 30 * MINUTE + 24)),
         ];
         for (case, text, expected) in cases {
             assert_eq!(elapsed(text), Ok(Some(expected)), "{case}: {text:?}");

@@ -107,13 +107,7 @@ fn one(item: &str) -> Option<Gres> {
         [model] => Some((*model).to_owned()),
         _ => return None,
     };
-    Some(Gres {
-        name,
-        model,
-        count,
-        no_consume,
-        detail,
-    })
+    Some(Gres { name, model, count, no_consume, detail })
 }
 
 fn is_word(text: &str) -> bool {
@@ -188,59 +182,19 @@ mod tests {
             ("name alone", "gpu", gres("gpu", None, 1, None)),
             ("type", "gpu:a100:2", gres("gpu", a100, 2, None)),
             ("type alone", "gpu:a100", gres("gpu", a100, 1, None)),
-            (
-                "sockets",
-                "gpu:a100:2(S:0-1)",
-                gres("gpu", a100, 2, sockets(&[0, 1])),
-            ),
-            (
-                "socket list",
-                "gpu:8(S:0,1)",
-                gres("gpu", None, 8, sockets(&[0, 1])),
-            ),
-            (
-                "in use",
-                "gpu:a100:3(IDX:0,2-3)",
-                gres("gpu", a100, 3, devices(&[0, 2, 3])),
-            ),
-            (
-                "none in use",
-                "gpu:a100:0(IDX:N/A)",
-                gres("gpu", a100, 0, devices(&[])),
-            ),
-            (
-                "MIG",
-                "gpu:a100_1g.5gb:7",
-                gres("gpu", Some("a100_1g.5gb"), 7, None),
-            ),
-            (
-                "MIG alone",
-                "gpu:1g.5gb",
-                gres("gpu", Some("1g.5gb"), 1, None),
-            ),
+            ("sockets", "gpu:a100:2(S:0-1)", gres("gpu", a100, 2, sockets(&[0, 1]))),
+            ("socket list", "gpu:8(S:0,1)", gres("gpu", None, 8, sockets(&[0, 1]))),
+            ("in use", "gpu:a100:3(IDX:0,2-3)", gres("gpu", a100, 3, devices(&[0, 2, 3]))),
+            ("none in use", "gpu:a100:0(IDX:N/A)", gres("gpu", a100, 0, devices(&[]))),
+            ("MIG", "gpu:a100_1g.5gb:7", gres("gpu", Some("a100_1g.5gb"), 7, None)),
+            ("MIG alone", "gpu:1g.5gb", gres("gpu", Some("1g.5gb"), 1, None)),
             ("prefix", "gres:gpu:1", gres("gpu", None, 1, None)),
             ("TRES", "gres/gpu:a100=2", gres("gpu", a100, 2, None)),
             ("TRES untyped", "gres/gpu=2", gres("gpu", None, 2, None)),
-            (
-                "license",
-                "license:x:1",
-                gres("license", Some("x"), 1, None),
-            ),
-            (
-                "network",
-                "craynetwork:4",
-                gres("craynetwork", None, 4, None),
-            ),
-            (
-                "kibi",
-                "bandwidth:lustre:4K",
-                gres("bandwidth", Some("lustre"), 4096, None),
-            ),
-            (
-                "shards",
-                "shard:a100:3(1/4,2/4)",
-                gres("shard", a100, 3, other("1/4,2/4")),
-            ),
+            ("license", "license:x:1", gres("license", Some("x"), 1, None)),
+            ("network", "craynetwork:4", gres("craynetwork", None, 4, None)),
+            ("kibi", "bandwidth:lustre:4K", gres("bandwidth", Some("lustre"), 4096, None)),
+            ("shards", "shard:a100:3(1/4,2/4)", gres("shard", a100, 3, other("1/4,2/4"))),
         ];
         for (case, text, expected) in cases {
             assert_eq!(parse(text), Ok(vec![expected]), "{case}: {text:?}");

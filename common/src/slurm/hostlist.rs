@@ -242,11 +242,7 @@ fn bracket(numbers: &[Number]) -> String {
         }
     }
     let run = |(first, last): &(&Number, &Number)| {
-        if first == last {
-            first.text.clone()
-        } else {
-            format!("{}-{}", first.text, last.text)
-        }
+        if first == last { first.text.clone() } else { format!("{}-{}", first.text, last.text) }
     };
     let runs: Vec<String> = runs.iter().map(run).collect();
     format!("[{}]", runs.join(","))
@@ -255,11 +251,7 @@ fn bracket(numbers: &[Number]) -> String {
 /// Whether a range from `first` to `last` may go on with `next`: the next number, written with
 /// the padding that the range prescribes.
 fn follows(first: &Number, last: &Number, next: &Number) -> bool {
-    let width = if first.text.starts_with('0') {
-        first.text.len()
-    } else {
-        1
-    };
+    let width = if first.text.starts_with('0') { first.text.len() } else { 1 };
     last.value.checked_add(1) == Some(next.value) && next.text == format!("{:0width$}", next.value)
 }
 

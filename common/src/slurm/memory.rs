@@ -127,9 +127,7 @@ mod tests {
 
     #[test]
     fn sizes_that_are_none() {
-        for text in [
-            "16?", "N/A", "4GB", "4Gn", "-1", "1,5G", " 4G", "16E", "G", "0x10", "4 G",
-        ] {
+        for text in ["16?", "N/A", "4GB", "4Gn", "-1", "1,5G", " 4G", "16E", "G", "0x10", "4 G"] {
             assert_eq!(size(text, Bare::Kib).unwrap_err().text, text, "{text:?}");
         }
     }

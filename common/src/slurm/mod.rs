@@ -32,10 +32,6 @@ impl ParseError {
     /// An error about `text`.
     #[must_use]
     pub fn new(what: &'static str, text: &str, expected: &'static str) -> ParseError {
-        ParseError {
-            what,
-            text: text.to_owned(),
-            expected,
-        }
+        ParseError { what, text: text.to_owned(), expected }
     }
 }

@@ -88,11 +88,7 @@ mod tests {
             ("unknown unit", "16?", None),
             ("inner blank", "1 K", None),
             ("arabic digits", "\u{661}", None),
-            (
-                "long fraction",
-                "1.0000000000000000000000000000000000000000001K",
-                None,
-            ),
+            ("long fraction", "1.0000000000000000000000000000000000000000001K", None),
         ];
         for (case, text, expected) in cases {
             assert_eq!(binary(text, 1), expected, "{case}: {text:?}");

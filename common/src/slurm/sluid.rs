@@ -70,13 +70,11 @@ impl FromStr for Sluid {
             if digits.len() != 13 {
                 return None;
             }
-            digits.bytes().try_fold(0u64, |bits, byte| {
-                bits.checked_mul(32)?.checked_add(digit(byte)?)
-            })
+            digits
+                .bytes()
+                .try_fold(0u64, |bits, byte| bits.checked_mul(32)?.checked_add(digit(byte)?))
         };
-        bits()
-            .and_then(Sluid::new)
-            .ok_or_else(|| ParseError::new("SLUID", text, EXPECTED))
+        bits().and_then(Sluid::new).ok_or_else(|| ParseError::new("SLUID", text, EXPECTED))
     }
 }
 
@@ -97,9 +95,7 @@ impl fmt::Display for Sluid {
             let digit = usize::try_from(value).ok().and_then(|at| DIGITS.get(at));
             digit.map(|byte| char::from(*byte))
         };
-        let text: String = std::iter::once('s')
-            .chain((0..13).rev().filter_map(digit))
-            .collect();
+        let text: String = std::iter::once('s').chain((0..13).rev().filter_map(digit)).collect();
         f.pad(&text)
     }
 }
@@ -145,12 +141,7 @@ mod tests {
     #[test]
     fn spellings() {
         let sluid: Sluid = "s10K1KKYAYG5D0".parse().unwrap();
-        for text in [
-            "S10K1KKYAYG5D0",
-            "s10k1kkyayg5d0",
-            "sIOK1KKYAYG5D0",
-            "slok1kkyayg5do",
-        ] {
+        for text in ["S10K1KKYAYG5D0", "s10k1kkyayg5d0", "sIOK1KKYAYG5D0", "slok1kkyayg5do"] {
             assert_eq!(text.parse::<Sluid>(), Ok(sluid), "{text}");
             assert_eq!(Sluid::from_canonical(text), None, "{text}");
         }

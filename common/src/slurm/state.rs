@@ -131,10 +131,7 @@ impl JobState {
     /// Whether the job holds nodes and its processes may work.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        matches!(
-            self,
-            JobState::Running | JobState::Resizing | JobState::Signaling
-        )
+        matches!(self, JobState::Running | JobState::Resizing | JobState::Signaling)
     }
 
     /// Whether the job waits for nodes.
@@ -219,12 +216,7 @@ mod tests {
     #[test]
     fn cancelled_keeps_the_user() {
         let state = JobState::from("CANCELLED by 352864");
-        assert_eq!(
-            state,
-            JobState::Cancelled {
-                by: Some(Uid::new(352_864))
-            }
-        );
+        assert_eq!(state, JobState::Cancelled { by: Some(Uid::new(352_864)) });
         assert_eq!(state.to_string(), "CANCELLED by 352864");
         assert_eq!(state.name(), "CANCELLED");
         assert!(state.is_ended());
@@ -232,14 +224,7 @@ mod tests {
 
     #[test]
     fn unknown_is_kept_and_counts_as_nothing() {
-        for text in [
-            "",
-            "EXPEDITING",
-            "running",
-            "CANCELLED by root",
-            "CANCELLED+",
-            "IDLE+DRAIN",
-        ] {
+        for text in ["", "EXPEDITING", "running", "CANCELLED by root", "CANCELLED+", "IDLE+DRAIN"] {
             let state = JobState::from(text);
             assert_eq!(state, JobState::Other(text.to_owned()));
             assert!(!state.is_known());

@@ -49,20 +49,8 @@ mod tests {
             ("slurmstepd: [1234.batch]", Some((1234, StepId::Batch))),
             ("slurmstepd: [1234.extern]", Some((1234, StepId::Extern))),
             ("slurmstepd: [7.0]", Some((7, StepId::new(0)))),
-            (
-                "slurmstepd: [7.interactive] stepmgr",
-                Some((7, StepId::Interactive)),
-            ),
-            (
-                "slurmstepd: [7.0+1]",
-                Some((
-                    7,
-                    StepId::Number {
-                        step: 0,
-                        het: Some(1),
-                    },
-                )),
-            ),
+            ("slurmstepd: [7.interactive] stepmgr", Some((7, StepId::Interactive))),
+            ("slurmstepd: [7.0+1]", Some((7, StepId::Number { step: 0, het: Some(1) }))),
             ("/usr/sbin/slurmstepd infinity", None),
             ("slurmstepd: [7]", None),
             ("slurmstepd: [0.batch]", None),
@@ -82,17 +70,7 @@ mod tests {
         let cases = [
             ("n1_1234.4294967291", Some(("n1", 1234, StepId::Batch))),
             ("gpu_node_01_5.0", Some(("gpu_node_01", 5, StepId::new(0)))),
-            (
-                "n1.site_5.3.1",
-                Some((
-                    "n1.site",
-                    5,
-                    StepId::Number {
-                        step: 3,
-                        het: Some(1),
-                    },
-                )),
-            ),
+            ("n1.site_5.3.1", Some(("n1.site", 5, StepId::Number { step: 3, het: Some(1) }))),
             ("n1_5.4294967294", None),
             ("n1_5", None),
             ("_5.0", None),
@@ -103,9 +81,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             let read = socket(text);
-            let read = read
-                .as_ref()
-                .map(|(n, job, step)| (n.as_str(), job.get(), *step));
+            let read = read.as_ref().map(|(n, job, step)| (n.as_str(), job.get(), *step));
             assert_eq!(read, expected, "{text:?}");
         }
     }

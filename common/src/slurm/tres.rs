@@ -256,11 +256,7 @@ mod tests {
             ("A11 typed alone", "gres/gpu:a100=2", Some(2)),
             ("MIG", "gres/gpu:1g.10gb=1", Some(1)),
             ("two types", "gres/gpu:a100=2,gres/gpu:v100=3", Some(5)),
-            (
-                "total wins over the types",
-                "gres/gpu=4,gres/gpu:a100=2",
-                Some(4),
-            ),
+            ("total wins over the types", "gres/gpu=4,gres/gpu:a100=2", Some(4)),
             ("none stated", "cpu=4", None),
             ("zero stated", "gres/gpu=0", Some(0)),
             ("many", "gres/gpu=320", Some(320)),
@@ -303,10 +299,7 @@ mod tests {
             ("energy=18446744073709551616", "energy=18446744073709551616"),
             ("cpu=node17", "cpu=node17"),
             ("cpu=00:61:00", "00:61:00"),
-            (
-                "gres/gpu:a=15E,gres/gpu:b=15E",
-                "gres/gpu:a=15E,gres/gpu:b=15E",
-            ),
+            ("gres/gpu:a=15E,gres/gpu:b=15E", "gres/gpu:a=15E,gres/gpu:b=15E"),
         ];
         for (text, culprit) in cases {
             let error = text.parse::<Tres>().unwrap_err();

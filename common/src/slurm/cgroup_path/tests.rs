@@ -40,51 +40,23 @@ fn described(place: &CgroupPlace) -> String {
 fn every_layout() {
     let cases = [
         ("L1 job", "/slurm/uid_1000/job_12", "V1 uid 1000 job 12 Job"),
-        (
-            "L1 step",
-            "/slurm/uid_0/job_12/step_batch",
-            "V1 uid 0 job 12 step batch Step",
-        ),
-        (
-            "L1 task",
-            "slurm/uid_1/job_12/step_0/task_3",
-            "V1 uid 1 job 12 step 0 task 3 Task",
-        ),
-        (
-            "L1 absolute",
-            "/sys/fs/cgroup/cpu,cpuacct/slurm/uid_1/job_12",
-            "V1 uid 1 job 12 Job",
-        ),
+        ("L1 step", "/slurm/uid_0/job_12/step_batch", "V1 uid 0 job 12 step batch Step"),
+        ("L1 task", "slurm/uid_1/job_12/step_0/task_3", "V1 uid 1 job 12 step 0 task 3 Task"),
+        ("L1 absolute", "/sys/fs/cgroup/cpu,cpuacct/slurm/uid_1/job_12", "V1 uid 1 job 12 Job"),
         (
             "L2",
             "/slurm_n1/uid_1/job_12/step_extern/task_0",
             "V1 node n1 uid 1 job 12 step extern task 0 Task",
         ),
-        (
-            "L2 underscores",
-            "/slurm_gpu_a_01/uid_1/job_12",
-            "V1 node gpu_a_01 uid 1 job 12 Job",
-        ),
-        (
-            "L3 job",
-            "/system.slice/slurmstepd.scope/job_12",
-            "V2 job 12 Job",
-        ),
-        (
-            "L3 step",
-            "/system.slice/slurmstepd.scope/job_12/step_0",
-            "V2 job 12 step 0 Step",
-        ),
+        ("L2 underscores", "/slurm_gpu_a_01/uid_1/job_12", "V1 node gpu_a_01 uid 1 job 12 Job"),
+        ("L3 job", "/system.slice/slurmstepd.scope/job_12", "V2 job 12 Job"),
+        ("L3 step", "/system.slice/slurmstepd.scope/job_12/step_0", "V2 job 12 step 0 Step"),
         (
             "L3 stepd",
             "/system.slice/slurmstepd.scope/job_12/step_0/slurm",
             "V2 job 12 step 0 StepSlurm",
         ),
-        (
-            "L3 user",
-            "/system.slice/slurmstepd.scope/job_12/step_0/user",
-            "V2 job 12 step 0 User",
-        ),
+        ("L3 user", "/system.slice/slurmstepd.scope/job_12/step_0/user", "V2 job 12 step 0 User"),
         (
             "L3 task",
             "/system.slice/slurmstepd.scope/job_12/step_0/user/task_1",
@@ -100,26 +72,14 @@ fn every_layout() {
             "/system.slice/slurmstepd.scope/job_12/step_interactive",
             "V2 job 12 step interactive Step",
         ),
-        (
-            "L3 TBD",
-            "/system.slice/slurmstepd.scope/job_12/step_TBD",
-            "V2 job 12 step TBD Step",
-        ),
-        (
-            "L4",
-            "/system.slice/n1_slurmstepd.scope/job_12",
-            "V2 node n1 job 12 Job",
-        ),
+        ("L3 TBD", "/system.slice/slurmstepd.scope/job_12/step_TBD", "V2 job 12 step TBD Step"),
+        ("L4", "/system.slice/n1_slurmstepd.scope/job_12", "V2 node n1 job 12 Job"),
         (
             "L4 underscores",
             "/system.slice/gpu_1_slurmstepd.scope/job_12",
             "V2 node gpu_1 job 12 Job",
         ),
-        (
-            "L5",
-            "/slurm.slice/slurm-jobs.slice/slurmstepd.scope/job_12",
-            "V2 job 12 Job",
-        ),
+        ("L5", "/slurm.slice/slurm-jobs.slice/slurmstepd.scope/job_12", "V2 job 12 Job"),
         (
             "L6",
             "/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_batch/user/task_0",
@@ -140,16 +100,10 @@ fn every_layout() {
             "/kubepods.slice/pod1.slice/cri-1.scope/system.slice/slurmstepd.scope/job_12",
             "V2 job 12 Job",
         ),
-        (
-            "L9 hybrid",
-            "/unified/system.slice/slurmstepd.scope/job_12/",
-            "V2 job 12 Job",
-        ),
+        ("L9 hybrid", "/unified/system.slice/slurmstepd.scope/job_12/", "V2 job 12 Job"),
     ];
     for (case, path, expected) in cases {
-        let place = parse(path)
-            .and_then(Found::job)
-            .unwrap_or_else(|| panic!("{case}: {path}"));
+        let place = parse(path).and_then(Found::job).unwrap_or_else(|| panic!("{case}: {path}"));
         assert_eq!(described(&place), expected, "{case}");
         assert!(!place.below, "{case}");
     }
@@ -158,33 +112,13 @@ fn every_layout() {
 #[test]
 fn groups_of_the_job_belong_to_it() {
     let cases = [
-        (
-            "in a task",
-            "slurmstepd.scope/job_1/step_0/user/task_0/crun-abc/x",
-            Part::Task,
-        ),
-        (
-            "in user",
-            "slurmstepd.scope/job_1/step_0/user/mine",
-            Part::User,
-        ),
-        (
-            "in the step",
-            "slurmstepd.scope/job_1/step_0/mine/task_0",
-            Part::Step,
-        ),
+        ("in a task", "slurmstepd.scope/job_1/step_0/user/task_0/crun-abc/x", Part::Task),
+        ("in user", "slurmstepd.scope/job_1/step_0/user/mine", Part::User),
+        ("in the step", "slurmstepd.scope/job_1/step_0/mine/task_0", Part::Step),
         ("in the job", "slurmstepd.scope/job_1/mine", Part::Job),
-        (
-            "in slurm",
-            "slurmstepd.scope/job_1/step_0/slurm/x",
-            Part::StepSlurm,
-        ),
+        ("in slurm", "slurmstepd.scope/job_1/step_0/slurm/x", Part::StepSlurm),
         ("bad step", "slurmstepd.scope/job_1/step_", Part::Job),
-        (
-            "bad task",
-            "slurmstepd.scope/job_1/step_0/user/task_x",
-            Part::User,
-        ),
+        ("bad task", "slurmstepd.scope/job_1/step_0/user/task_x", Part::User),
         (
             "Slurm in a job",
             "slurmstepd.scope/job_1/step_0/user/task_0/system.slice/slurmstepd.scope/job_2",
@@ -193,11 +127,7 @@ fn groups_of_the_job_belong_to_it() {
     ];
     for (case, path, part) in cases {
         let place = parse(path).and_then(Found::job).unwrap();
-        assert_eq!(
-            (place.job, place.part, place.below),
-            (id(1), part, true),
-            "{case}"
-        );
+        assert_eq!((place.job, place.part, place.below), (id(1), part, true), "{case}");
     }
 }
 
@@ -207,22 +137,10 @@ fn what_is_no_job() {
     let cases = [
         ("/system.slice/slurmstepd.scope", Some(Found::Scope(v2()))),
         ("/slurm", Some(Found::Scope(scope(Version::V1, None)))),
-        (
-            "/slurm_n1/uid_5",
-            Some(Found::Uid(scope(Version::V1, Some("n1")), Uid::new(5))),
-        ),
-        (
-            "/system.slice/slurmstepd.scope/system",
-            Some(Found::Slurm(v2())),
-        ),
-        (
-            "/system.slice/slurmstepd.scope/slurmd",
-            Some(Found::Slurm(v2())),
-        ),
-        (
-            "/system.slice/slurmstepd.scope/system/x",
-            Some(Found::Slurm(v2())),
-        ),
+        ("/slurm_n1/uid_5", Some(Found::Uid(scope(Version::V1, Some("n1")), Uid::new(5)))),
+        ("/system.slice/slurmstepd.scope/system", Some(Found::Slurm(v2()))),
+        ("/system.slice/slurmstepd.scope/slurmd", Some(Found::Slurm(v2()))),
+        ("/system.slice/slurmstepd.scope/system/x", Some(Found::Slurm(v2()))),
         ("/system.slice/slurmstepd.scope/job_0", None),
         ("/system.slice/slurmstepd.scope/job_12x", None),
         ("/system.slice/slurmstepd.scope/uid_1/job_12", None),
@@ -252,10 +170,7 @@ fn scope_names() {
         ("slurm_n1.site.org", Some(scope(v1, Some("n1.site.org")))),
         ("slurmstepd.scope", Some(scope(v2, None))),
         ("n1_slurmstepd.scope", Some(scope(v2, Some("n1")))),
-        (
-            "slurm_n1_slurmstepd.scope",
-            Some(scope(v2, Some("slurm_n1"))),
-        ),
+        ("slurm_n1_slurmstepd.scope", Some(scope(v2, Some("slurm_n1")))),
     ];
     for (name, expected) in cases {
         assert_eq!(scope_dir(name), expected, "{name:?}");

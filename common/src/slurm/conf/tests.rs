@@ -8,17 +8,11 @@ fn conf(text: &str) -> SlurmConf {
 
 fn nodes(conf: &SlurmConf) -> Vec<(String, Option<String>)> {
     let read = |name: &NodeName| name.to_string();
-    conf.nodes
-        .iter()
-        .map(|e| (read(&e.name), e.host.as_ref().map(read)))
-        .collect()
+    conf.nodes.iter().map(|e| (read(&e.name), e.host.as_ref().map(read))).collect()
 }
 
 fn on_host(conf: &SlurmConf, host: &str) -> Vec<String> {
-    conf.nodes_on_host(host)
-        .iter()
-        .map(ToString::to_string)
-        .collect()
+    conf.nodes_on_host(host).iter().map(ToString::to_string).collect()
 }
 
 const FILE: &str = r#"
@@ -55,10 +49,7 @@ fn a_whole_file() {
         ("a1", host("box7.site.org")),
         ("a2", host("box8.site.org")),
     ];
-    assert_eq!(
-        nodes(&conf),
-        expected.map(|(name, host)| (name.to_owned(), host))
-    );
+    assert_eq!(nodes(&conf), expected.map(|(name, host)| (name.to_owned(), host)));
 }
 
 #[test]
@@ -97,26 +88,14 @@ fn lines() {
         ("quotes", "ClusterName=\"a\"", Some("a")),
         ("blanks", "  ClusterName  =   a  ", Some("a")),
         ("carriage return", "ClusterName=a\r\n", Some("a")),
-        (
-            "after another key",
-            "AuthType=auth/munge ClusterName=a",
-            Some("a"),
-        ),
+        ("after another key", "AuthType=auth/munge ClusterName=a", Some("a")),
         ("the last holds", "ClusterName=a\nClusterName=b", Some("b")),
         ("continued", "ClusterName=\\\na", Some("a")),
-        (
-            "continued with blanks after",
-            "ClusterName=\\  \na",
-            Some("a"),
-        ),
+        ("continued with blanks after", "ClusterName=\\  \na", Some("a")),
         ("comment does not go on", "# x \\\nClusterName=a", Some("a")),
         ("commented", "#ClusterName=a", None),
         ("escaped hash", "ClusterName=a\\#b", Some("a#b")),
-        (
-            "escaped backslash does not go on",
-            "X=a\\\\\nClusterName=b",
-            Some("b"),
-        ),
+        ("escaped backslash does not go on", "X=a\\\\\nClusterName=b", Some("b")),
         ("continued at the end", "ClusterName=a \\", Some("a")),
         ("longer key", "MyClusterName=a", None),
         ("in a value", "Comment=\"x ClusterName=a\"", None),
@@ -143,26 +122,15 @@ fn errors_name_line_and_text() {
         ("ClusterName", 1, "ClusterName"),
         ("NodeName=n[1-\n", 1, "n[1-"),
         ("X=1\nNodeName=n1 CPUs", 2, "CPUs"),
-        (
-            "X=1 \\\nY=2\nNodeName=n[1-3] NodeHostname=h[1-2]",
-            3,
-            "h[1-2]",
-        ),
+        ("X=1 \\\nY=2\nNodeName=n[1-3] NodeHostname=h[1-2]", 3, "h[1-2]"),
         ("NodeName=n[1-2] NodeHostname=h[1", 1, "h[1"),
         ("Include a b", 1, "Include a b"),
     ];
     for (text, line, culprit) in cases {
         let error = parse(text).unwrap_err();
-        assert_eq!(
-            (error.line, error.problem.text.as_str()),
-            (line, culprit),
-            "{text:?}"
-        );
+        assert_eq!((error.line, error.problem.text.as_str()), (line, culprit), "{text:?}");
         let shown = error.to_string();
-        assert!(
-            shown.starts_with(&format!("line {line}: ")) && shown.contains(culprit),
-            "{shown}"
-        );
+        assert!(shown.starts_with(&format!("line {line}: ")) && shown.contains(culprit), "{shown}");
     }
 }
 

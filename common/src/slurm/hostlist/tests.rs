@@ -10,10 +10,7 @@ fn names(text: &str) -> Vec<String> {
 }
 
 fn nodes(texts: &[&str]) -> Vec<NodeName> {
-    texts
-        .iter()
-        .map(|text| NodeName::new(text).unwrap())
-        .collect()
+    texts.iter().map(|text| NodeName::new(text).unwrap()).collect()
 }
 
 #[test]
@@ -21,40 +18,16 @@ fn expansions() {
     let cases: [(&str, &str, &[&str]); 17] = [
         ("one", "n1", &["n1"]),
         ("range", "n[1-3]", &["n1", "n2", "n3"]),
-        (
-            "two brackets",
-            "r[1-2]n[01-02]",
-            &["r1n01", "r1n02", "r2n01", "r2n02"],
-        ),
-        (
-            "brackets side by side",
-            "n[1-2][3-4]",
-            &["n13", "n14", "n23", "n24"],
-        ),
+        ("two brackets", "r[1-2]n[01-02]", &["r1n01", "r1n02", "r2n01", "r2n02"]),
+        ("brackets side by side", "n[1-2][3-4]", &["n13", "n14", "n23", "n24"]),
         ("suffix", "n[1-2]-ib", &["n1-ib", "n2-ib"]),
-        (
-            "A15 no padding",
-            "node[9-11]",
-            &["node9", "node10", "node11"],
-        ),
-        (
-            "A15 padding",
-            "node[009-011]",
-            &["node009", "node010", "node011"],
-        ),
+        ("A15 no padding", "node[9-11]", &["node9", "node10", "node11"]),
+        ("A15 padding", "node[009-011]", &["node009", "node010", "node011"]),
         ("padding outgrown", "n[08-10]", &["n08", "n09", "n10"]),
-        (
-            "padding outgrown by a digit",
-            "n[98-100]",
-            &["n98", "n99", "n100"],
-        ),
+        ("padding outgrown by a digit", "n[98-100]", &["n98", "n99", "n100"]),
         ("padding per range", "n[1,02-03]", &["n1", "n02", "n03"]),
         ("A16 comma", "n1,n2", &["n1", "n2"]),
-        (
-            "A17 lists",
-            "node[1-2],gpu[3-4]",
-            &["node1", "node2", "gpu3", "gpu4"],
-        ),
+        ("A17 lists", "node[1-2],gpu[3-4]", &["node1", "node2", "gpu3", "gpu4"]),
         ("underscore", "gpu_a[1-2]", &["gpu_a1", "gpu_a2"]),
         ("bracket alone", "[1-2]", &["1", "2"]),
         ("A19", "None assigned", &[]),
@@ -157,10 +130,7 @@ fn a_number_too_long_for_64_bits_is_text() {
 #[test]
 fn length_is_bounded_before_the_names_are_made() {
     let (text, zeros) = ("x".repeat(1 << 20), "0".repeat(1 << 20));
-    for text in [
-        format!("{text}[1-262144]"),
-        format!("n[{zeros}1-{zeros}9][1-20000]"),
-    ] {
+    for text in [format!("{text}[1-262144]"), format!("n[{zeros}1-{zeros}9][1-20000]")] {
         assert_eq!(expand(&text).unwrap_err().text, text);
     }
 }
