@@ -80,16 +80,7 @@ fn names_of_metrics_stand_in_the_catalogue_only() {
     assert_none("agent/src/collector", &["\"jobs_", "\"steward_agent_"], why);
     assert_none("aggregator/src", &["\"jobs_", "steward_agent_"], why);
     let why = "collectors read no files";
-    assert_none(
-        "agent/src/collector",
-        &["std::fs", "/proc", "memory.", "cgroup."]
-            .map(|word| {
-                // A field access such as `job.memory.limit` is not a file.
-                if word == "memory." { "\"memory." } else { word }
-            })
-            .as_slice(),
-        why,
-    );
+    assert_none("agent/src/collector", &["std::fs", "/proc", "\"memory.", "cgroup."], why);
 }
 
 fn metadata() -> Value {
@@ -148,7 +139,7 @@ fn no_file_holds_more_than_one_subject_should_need() {
                     waiting.push(path);
                 } else {
                     let lines = fs::read_to_string(&path).unwrap().lines().count();
-                    assert!(lines <= 520, "{}: {lines} lines", path.display());
+                    assert!(lines <= 500, "{}: {lines} lines", path.display());
                 }
             }
         }

@@ -78,8 +78,7 @@ impl Fixture {
 
     /// Settings that make an agent read the copy.
     pub fn config(&self) -> Config {
-        let mut config = Config::default();
-        config.cluster = "recorded".parse().ok();
+        let mut config = Config { cluster: "recorded".parse().ok(), ..Config::default() };
         config.paths.cgroup = self.cgroup();
         config.paths.proc = self.proc();
         config.paths.slurm_conf = Some("/dev/null".into());

@@ -1,6 +1,7 @@
 //! A Pushgateway of a test's own, which it may stop and start.
 
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use crate::exposition::Exposition;
@@ -20,7 +21,7 @@ impl Gateway {
     /// # Panics
     /// If it does not come up.
     pub fn start() -> Self {
-        let address = format!("127.0.0.1:{}", free_port());
+        let address = format!("127.0.0.1:{}", own_port());
         let mut gateway = Self { address, child: None };
         gateway.resume();
         gateway
@@ -99,13 +100,18 @@ impl Drop for Gateway {
     }
 }
 
-/// A port that was free a moment ago.
+/// A port that no other test gets, even while nobody listens on it: the kernel would give one that
+/// is free for a moment to the next who asks.
 ///
 /// # Panics
 /// If there is none.
-pub fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .unwrap_or_else(|error| panic!("no free port: {error}"))
-        .port()
+fn own_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(18_100);
+    loop {
+        let port = NEXT.fetch_add(1, Ordering::Relaxed);
+        assert!(port < 19_000, "no free port from 18100 to 19000");
+        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
