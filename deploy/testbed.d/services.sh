@@ -87,7 +87,8 @@ run_smtp() {
 }
 ready_smtp() { line_from "$SMTP_PORT" '' '^220'; }
 
-run_pushgateway() { launch pushgateway prometheus prometheus-pushgateway --web.listen-address="$(address_of pushgateway)"; }
+# Debian's build persists to /var/lib/prometheus unless told not to.
+run_pushgateway() { launch pushgateway prometheus prometheus-pushgateway --web.listen-address="$(address_of pushgateway)" --persistence.file=; }
 ready_pushgateway() { http_ready "$PUSHGATEWAY_PORT"; }
 
 run_alertmanager() {

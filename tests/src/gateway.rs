@@ -49,6 +49,8 @@ impl Gateway {
     pub fn resume(&mut self) {
         let child = Command::new("prometheus-pushgateway")
             .arg(format!("--web.listen-address={}", self.address))
+            // Debian's build persists to one file for all unless told not to.
+            .arg("--persistence.file=")
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
