@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -110,7 +110,7 @@ fn hierarchy(hierarchy: &Hierarchy, config: &Config, report: &mut Report) {
 }
 
 fn jobs(scanner: &mut Scanner, report: &mut Report) {
-    let scan = scanner.scan(Instant::now());
+    let scan = scanner.scan();
     let host = scanner.host();
     match &host.cluster {
         Some(cluster) => report.add("cluster", Grade::Ok, cluster.to_string()),
@@ -151,7 +151,7 @@ fn jobs(scanner: &mut Scanner, report: &mut Report) {
         let (mut count, mut processes, mut blind) = (0_u64, 0, 0);
         for job in running {
             count += 1;
-            processes += job.processes.count;
+            processes += job.processes.as_ref().map_or(0, |processes| processes.count);
             blind += u64::from(job.cpu.total.is_none() || job.memory.usage.is_none());
         }
         let (steps, tasks) = scanner.steps_and_tasks(&node.name);

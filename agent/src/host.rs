@@ -52,14 +52,10 @@ impl Host {
             .or_else(|| std::env::var_os("SLURM_CONF").map(PathBuf::from))
             .or_else(|| CONF_PATHS.iter().map(PathBuf::from).find(|path| path.is_file()));
         if let Some(path) = path {
-            match read_conf(&path) {
-                Ok(conf) => {
-                    host.listed =
-                        hostname.map(|name| conf.nodes_on_host(&name)).unwrap_or_default();
-                    host.cluster = host.cluster.or(conf.cluster);
-                }
-                Err(trouble) => host.trouble = Some(trouble),
-            }
+            let (conf, trouble) = read_conf(&path);
+            host.listed = hostname.map_or_else(Vec::new, |name| conf.nodes_on_host(&name));
+            host.cluster = host.cluster.or(conf.cluster);
+            host.trouble = trouble;
             host.slurm_conf = Some(path);
         }
         host
@@ -97,28 +93,27 @@ impl Host {
     }
 }
 
-/// Reads slurm.conf and what it includes.
-fn read_conf(path: &Path) -> Result<SlurmConf, String> {
-    let mut text = String::new();
+/// Reads slurm.conf and what it includes. A part that cannot be read takes nothing from the rest.
+fn read_conf(path: &Path) -> (SlurmConf, Option<String>) {
+    let mut whole = SlurmConf::default();
+    let mut trouble = None;
     let mut waiting = vec![path.to_path_buf()];
-    let mut read = 0;
-    while let Some(next) = waiting.pop() {
-        read += 1;
-        if read > MOST_INCLUDES {
-            return Err(format!("{}: more than {MOST_INCLUDES} includes", path.display()));
+    for _ in 0..MOST_INCLUDES {
+        let Some(next) = waiting.pop() else { return (whole, trouble) };
+        let read = std::fs::read_to_string(&next).map_err(|error| error.to_string());
+        match read.and_then(|text| conf::parse(&text).map_err(|error| error.to_string())) {
+            Ok(part) => {
+                whole = whole.join(part);
+                // Slurm takes a relative name from the directory of slurm.conf, %c for the cluster.
+                let cluster = whole.cluster.as_ref().map_or("", ClusterName::as_str).to_owned();
+                let base = path.parent().unwrap_or(Path::new("/"));
+                let includes = std::mem::take(&mut whole.includes);
+                waiting.extend(includes.iter().map(|name| base.join(name.replace("%c", &cluster))));
+            }
+            Err(error) => trouble = Some(format!("{}: {error}", next.display())),
         }
-        let part = std::fs::read_to_string(&next)
-            .map_err(|error| format!("{}: {error}", next.display()))?;
-        let conf = conf::parse(&part).map_err(|error| format!("{}: {error}", next.display()))?;
-        for include in conf.includes {
-            // Slurm takes a relative name from the directory of slurm.conf.
-            let base = path.parent().unwrap_or(Path::new("/"));
-            waiting.push(base.join(include));
-        }
-        text.push_str(&part);
-        text.push('\n');
     }
-    conf::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+    (whole, Some(format!("{}: more than {MOST_INCLUDES} includes", path.display())))
 }
 
 #[cfg(test)]
@@ -169,18 +164,21 @@ mod tests {
     }
 
     #[test]
-    fn includes_are_followed_and_a_circle_ends() {
+    fn includes_are_followed_a_circle_ends_and_a_missing_one_takes_nothing_away() {
         let dir = tempfile::tempdir().unwrap();
         let conf = dir.path().join("slurm.conf");
-        std::fs::write(&conf, "ClusterName=c1\nInclude nodes.conf\n").unwrap();
-        std::fs::write(dir.path().join("nodes.conf"), "NodeName=n[1-2] NodeHostname=vm\n").unwrap();
-        let read = read_conf(&conf).unwrap();
-        assert_eq!(read.cluster, Some("c1".parse().unwrap()));
+        std::fs::write(&conf, "ClusterName=c1\nInclude nodes-%c.conf\n").unwrap();
+        let nodes = dir.path().join("nodes-c1.conf");
+        std::fs::write(&nodes, "NodeName=n[1-2] NodeHostname=vm\n").unwrap();
+        let (read, trouble) = read_conf(&conf);
+        assert_eq!((read.cluster.clone(), trouble), (Some("c1".parse().unwrap()), None));
         assert_eq!(read.nodes_on_host("vm"), [node("n1"), node("n2")]);
 
-        std::fs::write(dir.path().join("nodes.conf"), "Include slurm.conf\n").unwrap();
-        assert!(read_conf(&conf).unwrap_err().contains("includes"));
-        std::fs::remove_file(dir.path().join("nodes.conf")).unwrap();
-        assert!(read_conf(&conf).unwrap_err().contains("nodes.conf"));
+        std::fs::write(&nodes, "Include slurm.conf\n").unwrap();
+        assert!(read_conf(&conf).1.unwrap().contains("includes"));
+        std::fs::remove_file(&nodes).unwrap();
+        let (read, trouble) = read_conf(&conf);
+        assert_eq!(read.cluster, Some("c1".parse().unwrap()));
+        assert!(trouble.unwrap().contains("nodes-c1.conf"));
     }
 }

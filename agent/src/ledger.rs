@@ -3,6 +3,7 @@
 //! The kernel's own start anew when a directory is re-created, and lose what a process did when it
 //! ends. Here stands what went before.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -41,33 +42,36 @@ pub struct CpuLedger {
 
 impl CpuLedger {
     /// Takes what the kernel says now; `generation` tells one making of the directory from the next.
-    pub fn observe(&mut self, now: CpuStats, generation: Option<u64>) -> CpuStats {
-        let recreated = self.generation.is_some() && generation != self.generation;
-        self.generation = generation;
-        let cores = now.cores.map(|cores| {
-            cores
-                .into_iter()
-                .map(|(core, raw)| {
-                    (core, self.cores.entry(core).or_default().observe(raw, recreated))
-                })
-                .collect()
-        });
+    pub fn observe(&mut self, now: CpuStats, generation: u64) -> CpuStats {
+        let recreated = self.generation.replace(generation).is_some_and(|old| old != generation);
+        let mut cores =
+            |(core, raw)| (core, self.cores.entry(core).or_default().observe(raw, recreated));
         CpuStats {
+            cores: now.cores.map(|list| list.into_iter().map(&mut cores).collect()),
             total: now.total.map(|raw| self.total.observe(raw, recreated)),
             user: now.user.map(|raw| self.user.observe(raw, recreated)),
             system: now.system.map(|raw| self.system.observe(raw, recreated)),
-            cores,
         }
+    }
+
+    /// The making of the directory that was seen last.
+    #[must_use]
+    pub const fn generation(&self) -> Option<u64> {
+        self.generation
     }
 }
 
-/// A process and its I/O as last seen.
+/// A process and its I/O.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
-    /// Its parent at that time.
-    pub parent: Pid,
-    /// What it had read and written, its reaped children included.
-    pub io: Io,
+struct Seen {
+    /// Its parent when it was last seen.
+    parent: Pid,
+    /// What it had read and written then, its reaped children included.
+    io: [u64; 6],
+    /// The same a scan earlier; what it was then is what it may have grown from.
+    before: [u64; 6],
+    /// The scan that saw it last.
+    scan: u64,
 }
 
 /// The I/O of a job: that of its live processes, and that of ended ones which nobody carries on.
@@ -78,58 +82,95 @@ pub struct Seen {
 pub struct IoLedger {
     base: [u64; 6],
     live: HashMap<ProcessId, Seen>,
+    /// Ended, and not found in an heir yet: the heir may have been read before it was waited for,
+    /// so the next scan looks once more.
+    waiting: Vec<Seen>,
     shown: [u64; 6],
+    scan: u64,
 }
 
 impl IoLedger {
-    /// The processes of the last observation.
-    pub fn live(&self) -> impl Iterator<Item = (&ProcessId, &Seen)> {
-        self.live.iter()
+    /// Begins a scan.
+    pub fn begin(&mut self) {
+        self.scan += 1;
     }
 
-    /// Takes the processes of this scan (a zombie that nobody has waited for is one of them) and
-    /// gives the job's totals.
-    pub fn observe(&mut self, now: HashMap<ProcessId, Seen>) -> Io {
-        let mut gone: Vec<(ProcessId, Seen)> = self
-            .live
-            .iter()
-            .filter(|(id, _)| !now.contains_key(id))
-            .map(|(id, seen)| (*id, *seen))
+    /// A process of this scan; a zombie that nobody has waited for is one too.
+    pub fn see(&mut self, id: ProcessId, parent: Pid, io: Io) {
+        let (scan, io) = (self.scan, io.counts());
+        let before = self.live.get(&id).map_or(io, |seen| seen.io);
+        self.live.insert(id, Seen { parent, io, before, scan });
+    }
+
+    /// A process that is there and could not be read: it stands as it was. False if it was never
+    /// read, so that the job's I/O is not known.
+    pub fn keep(&mut self, pid: Pid) -> bool {
+        let scan = self.scan;
+        let mut kept = self.live.iter_mut().filter(|(id, _)| id.pid == pid).map(|(_, seen)| {
+            seen.before = seen.io;
+            seen.scan = scan;
+        });
+        kept.next().is_some()
+    }
+
+    /// Those of earlier scans that this one has not met.
+    #[must_use]
+    pub fn missing(&self) -> Vec<ProcessId> {
+        self.live.iter().filter(|(_, seen)| seen.scan != self.scan).map(|(id, _)| *id).collect()
+    }
+
+    /// The parent of a process of an earlier scan.
+    #[must_use]
+    pub fn parent(&self, id: ProcessId) -> Option<Pid> {
+        self.live.get(&id).map(|seen| seen.parent)
+    }
+
+    /// Ends the scan and gives the job's totals.
+    pub fn finish(&mut self) -> Io {
+        let scan = self.scan;
+        let mut gone: Vec<(Seen, bool)> = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .map(|seen| (seen, true))
+            .chain(self.live.values().filter(|seen| seen.scan != scan).map(|seen| (*seen, false)))
             .collect();
         // The largest first, so that a small one cannot use up the growth that proves a large one.
-        gone.sort_by_key(|(_, seen)| std::cmp::Reverse(seen.io.counts().iter().sum::<u64>()));
+        gone.sort_by_key(|(seen, _)| Reverse(seen.io.iter().sum::<u64>()));
         let mut growth: HashMap<ProcessId, [u64; 6]> = HashMap::new();
-        for (_, seen) in &gone {
-            let heir = self.heir(seen.parent, &now);
-            let taken_over = heir.is_some_and(|(id, before, after)| {
-                let left = growth.entry(id).or_insert_with(|| {
-                    zip(after.io.counts(), before.io.counts(), u64::saturating_sub)
-                });
-                take(left, seen.io.counts())
+        for (seen, waited) in gone {
+            let taken_over = self.heir(seen.parent).is_some_and(|(id, heir)| {
+                let left = growth
+                    .entry(id)
+                    .or_insert_with(|| zip(heir.io, heir.before, u64::saturating_sub));
+                take(left, seen.io)
             });
-            if !taken_over {
-                self.base = zip(self.base, seen.io.counts(), u64::saturating_add);
+            if taken_over {
+                continue;
+            }
+            if waited || self.heir(seen.parent).is_none() {
+                self.base = zip(self.base, seen.io, u64::saturating_add);
+            } else {
+                self.waiting.push(seen);
             }
         }
-        let live =
-            now.values().fold([0; 6], |sum, seen| zip(sum, seen.io.counts(), u64::saturating_add));
-        self.live = now;
-        // Never more than the truth and never less than before: the truth only grows.
+        self.live.retain(|_, seen| seen.scan == scan);
+        let all = self.live.values().chain(&self.waiting);
+        let live = all.fold([0; 6], |sum, seen| zip(sum, seen.io, u64::saturating_add));
+        // The truth only grows; what was shown was true.
         self.shown = zip(self.shown, zip(self.base, live, u64::saturating_add), u64::max);
         Io::from_counts(self.shown)
     }
 
-    /// The nearest living ancestor in the job, as it was and as it is: the one to whom the kernel
-    /// hands the I/O of a line of ended processes, if each was waited for.
-    fn heir(&self, parent: Pid, now: &HashMap<ProcessId, Seen>) -> Option<(ProcessId, Seen, Seen)> {
+    /// The nearest living ancestor in the job: the one to whom the kernel hands the I/O of a line
+    /// of ended processes, if each was waited for.
+    fn heir(&self, parent: Pid) -> Option<(ProcessId, Seen)> {
         let mut pid = parent;
         // A line of ancestors is shorter than the list; the bound guards against a pid used again.
         for _ in 0..=self.live.len() {
-            let (id, before) = self.live.iter().find(|(id, _)| id.pid == pid)?;
-            if let Some(after) = now.get(id) {
-                return Some((*id, *before, *after));
+            let (id, seen) = self.live.iter().find(|(id, _)| id.pid == pid)?;
+            if seen.scan == self.scan {
+                return Some((*id, *seen));
             }
-            pid = before.parent;
+            pid = seen.parent;
         }
         None
     }
@@ -162,13 +203,14 @@ mod tests {
         Io::from_counts([bytes, bytes, bytes / 10, bytes / 10, bytes, bytes])
     }
 
-    fn processes(list: &[(Pid, Pid, u64)]) -> HashMap<ProcessId, Seen> {
-        list.iter()
-            .map(|(pid, parent, bytes)| {
-                let id = ProcessId { pid: *pid, started: u64::from(*pid) };
-                (id, Seen { parent: *parent, io: io(*bytes) })
-            })
-            .collect()
+    /// One scan that meets these processes: number, parent, bytes.
+    fn scan(ledger: &mut IoLedger, list: &[(Pid, Pid, u64)]) -> u64 {
+        ledger.begin();
+        for (pid, parent, bytes) in list {
+            let id = ProcessId { pid: *pid, started: u64::from(*pid) };
+            ledger.see(id, *parent, io(*bytes));
+        }
+        ledger.finish().rchar
     }
 
     fn secs(seconds: u64) -> CpuStats {
@@ -178,76 +220,98 @@ mod tests {
     #[test]
     fn a_recreated_directory_goes_on_from_where_it_was() {
         let mut ledger = CpuLedger::default();
-        assert_eq!(ledger.observe(secs(5), Some(1)).total, Some(Duration::from_secs(5)));
-        assert_eq!(ledger.observe(secs(30), Some(1)).total, Some(Duration::from_secs(30)));
-        assert_eq!(ledger.observe(secs(2), Some(2)).total, Some(Duration::from_secs(32)));
-        assert_eq!(ledger.observe(secs(4), Some(2)).total, Some(Duration::from_secs(34)));
+        assert_eq!(ledger.observe(secs(5), 1).total, Some(Duration::from_secs(5)));
+        assert_eq!(ledger.observe(secs(30), 1).total, Some(Duration::from_secs(30)));
+        assert_eq!(ledger.observe(secs(2), 2).total, Some(Duration::from_secs(32)));
+        assert_eq!(ledger.observe(secs(4), 2).total, Some(Duration::from_secs(34)));
     }
 
     #[test]
     fn a_value_that_slips_back_in_the_same_directory_is_held_and_not_added() {
         let mut ledger = CpuLedger::default();
-        ledger.observe(secs(30), Some(1));
-        assert_eq!(ledger.observe(secs(29), Some(1)).total, Some(Duration::from_secs(30)));
-        assert_eq!(ledger.observe(secs(31), Some(1)).total, Some(Duration::from_secs(31)));
+        ledger.observe(secs(30), 1);
+        assert_eq!(ledger.observe(secs(29), 1).total, Some(Duration::from_secs(30)));
+        assert_eq!(ledger.observe(secs(31), 1).total, Some(Duration::from_secs(31)));
     }
 
     #[test]
     fn an_unread_value_stays_absent() {
         let mut ledger = CpuLedger::default();
-        ledger.observe(secs(30), Some(1));
-        assert_eq!(ledger.observe(CpuStats::default(), Some(1)).total, None);
+        ledger.observe(secs(30), 1);
+        assert_eq!(ledger.observe(CpuStats::default(), 1).total, None);
     }
 
     #[test]
     fn a_child_that_its_parent_waited_for_counts_once() {
         let mut ledger = IoLedger::default();
-        ledger.observe(processes(&[(1, STEPD, 100), (2, 1, 5000)]));
+        scan(&mut ledger, &[(1, STEPD, 100), (2, 1, 5000)]);
         // The child did 1000 more before it ended; the kernel added all of it to the shell.
-        let total = ledger.observe(processes(&[(1, STEPD, 100 + 6000)]));
-        assert_eq!(total.rchar, 6100);
+        assert_eq!(scan(&mut ledger, &[(1, STEPD, 100 + 6000)]), 6100);
+        assert_eq!(scan(&mut ledger, &[(1, STEPD, 100 + 6000)]), 6100);
+    }
+
+    #[test]
+    fn a_child_that_is_waited_for_after_its_parent_was_read_counts_once() {
+        let mut ledger = IoLedger::default();
+        scan(&mut ledger, &[(1, STEPD, 100), (2, 1, 5000)]);
+        // The shell was read, then waited for the child, then the child could not be read.
+        assert_eq!(scan(&mut ledger, &[(1, STEPD, 100)]), 5100);
+        assert_eq!(scan(&mut ledger, &[(1, STEPD, 5100)]), 5100);
+        assert_eq!(scan(&mut ledger, &[(1, STEPD, 5200)]), 5200);
     }
 
     #[test]
     fn a_process_that_nobody_took_over_stays_in_the_total() {
         let mut ledger = IoLedger::default();
-        ledger.observe(processes(&[(1, STEPD, 100), (2, STEPD, 5000)]));
-        assert_eq!(ledger.observe(processes(&[(1, STEPD, 150)])).rchar, 5150);
-        assert_eq!(ledger.observe(processes(&[])).rchar, 5150);
+        scan(&mut ledger, &[(1, STEPD, 100), (2, STEPD, 5000)]);
+        assert_eq!(scan(&mut ledger, &[(1, STEPD, 150)]), 5150);
+        assert_eq!(scan(&mut ledger, &[]), 5150);
     }
 
     #[test]
     fn a_child_of_a_parent_that_ignores_children_stays_in_the_total() {
         // With SIGCHLD ignored the kernel drops the child's I/O instead of adding it.
         let mut ledger = IoLedger::default();
-        ledger.observe(processes(&[(1, STEPD, 100), (2, 1, 5000)]));
-        assert_eq!(ledger.observe(processes(&[(1, STEPD, 120)])).rchar, 5120);
+        scan(&mut ledger, &[(1, STEPD, 100), (2, 1, 5000)]);
+        assert_eq!(scan(&mut ledger, &[(1, STEPD, 120)]), 5120);
+        assert_eq!(scan(&mut ledger, &[(1, STEPD, 140)]), 5140);
+        assert_eq!(scan(&mut ledger, &[(1, STEPD, 140)]), 5140);
     }
 
     #[test]
     fn a_line_of_ended_processes_is_found_in_the_ancestor_that_lives() {
         let mut ledger = IoLedger::default();
-        ledger.observe(processes(&[(1, STEPD, 100), (2, 1, 200), (3, 2, 3000)]));
-        assert_eq!(ledger.observe(processes(&[(1, STEPD, 3400)])).rchar, 3400);
+        scan(&mut ledger, &[(1, STEPD, 100), (2, 1, 200), (3, 2, 3000)]);
+        assert_eq!(scan(&mut ledger, &[(1, STEPD, 3400)]), 3400);
     }
 
     #[test]
     fn several_children_need_the_growth_of_all_of_them() {
         let mut ledger = IoLedger::default();
-        ledger.observe(processes(&[(1, STEPD, 100), (2, 1, 8), (3, 1, 1000)]));
+        scan(&mut ledger, &[(1, STEPD, 100), (2, 1, 8), (3, 1, 1000)]);
         // Only the large one was waited for; the small one is lost to the parent.
-        assert_eq!(ledger.observe(processes(&[(1, STEPD, 1100)])).rchar, 1108);
+        assert_eq!(scan(&mut ledger, &[(1, STEPD, 1100)]), 1108);
+        assert_eq!(scan(&mut ledger, &[(1, STEPD, 1100)]), 1108);
+    }
+
+    #[test]
+    fn a_process_that_cannot_be_read_for_a_moment_is_not_counted_again() {
+        let mut ledger = IoLedger::default();
+        scan(&mut ledger, &[(1, STEPD, 700)]);
+        ledger.begin();
+        assert!(ledger.keep(1));
+        assert!(!ledger.keep(2), "one that was never read is not known");
+        assert_eq!(ledger.finish().rchar, 700);
+        assert_eq!(scan(&mut ledger, &[(1, STEPD, 800)]), 800);
     }
 
     #[test]
     fn a_number_used_again_is_another_process() {
         let mut ledger = IoLedger::default();
-        ledger.observe(processes(&[(1, STEPD, 700)]));
-        let again = HashMap::from([(
-            ProcessId { pid: 1, started: 999 },
-            Seen { parent: STEPD, io: io(5) },
-        )]);
-        assert_eq!(ledger.observe(again).rchar, 705);
+        scan(&mut ledger, &[(1, STEPD, 700)]);
+        ledger.begin();
+        ledger.see(ProcessId { pid: 1, started: 999 }, STEPD, io(5));
+        assert_eq!(ledger.finish().rchar, 705);
     }
 
     #[test]
@@ -259,7 +323,7 @@ mod tests {
                 .filter(|pid| !(step + u64::from(*pid) * 7).is_multiple_of(11))
                 .map(|pid| (pid, if pid == 1 { STEPD } else { 1 }, step * u64::from(pid)))
                 .collect();
-            let total = ledger.observe(processes(&list)).rchar;
+            let total = scan(&mut ledger, &list);
             assert!(total >= last, "step {step}: {total} after {last}");
             last = total;
         }

@@ -8,6 +8,7 @@ pub mod check;
 pub mod cli;
 pub mod collector;
 pub mod config;
+mod group;
 mod host;
 pub mod kernel;
 mod ledger;
@@ -16,6 +17,7 @@ pub mod node;
 pub mod once;
 pub mod output;
 pub mod publish;
+mod run;
 pub mod sample;
 pub mod scan;
 pub mod shutdown;
@@ -31,11 +33,11 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
-use collector::own::{Own, Pushes};
+use collector::own::Own;
 use config::Config;
 use kernel::error::Errors;
 use output::push::Pusher;
-use publish::{NodeSamples, Snapshot};
+use publish::{NodeSamples, Pushes, Snapshot};
 use sample::Samples;
 use scan::Scanner;
 use shutdown::Shutdown;
@@ -95,33 +97,36 @@ impl Agent {
         );
         let (stopper, stopping) = shutdown::channel();
         let (sender, latest) = watch::channel(None);
-        let scans = scan_loop(self.rounds, interval, sender, stopping.clone());
-        let serving = async {
-            match self.listener {
-                Some(listener) => {
-                    output::scrape::serve(listener, latest.clone(), interval, stopping.clone())
-                        .await
-                        .context("the listener failed")
-                }
-                None => Ok(()),
+        // A part that fails stops the others, and what was pushed is still taken back.
+        let stop_on_failure = |result: anyhow::Result<()>| {
+            if result.is_err() {
+                stopper.stop();
             }
+            result
+        };
+        let scans = async {
+            let result = scan_loop(self.rounds, interval, sender, stopping.clone()).await;
+            stop_on_failure(result)
+        };
+        let serving = async {
+            let Some(listener) = self.listener else { return Ok(()) };
+            let served =
+                output::scrape::serve(listener, latest.clone(), interval, stopping.clone()).await;
+            stop_on_failure(served.context("the listener failed"))
         };
         let pushing = async {
             if let Some(pusher) = self.pusher {
                 pusher.run(latest.clone(), stopping.clone()).await;
             }
-            Ok(())
         };
-        let work = async { tokio::try_join!(scans, serving, pushing) };
-        tokio::pin!(work);
-        tokio::select! {
-            // Only a failure ends the work before it is told to stop.
-            result = &mut work => result.map(|_| ()),
-            () = shutdown => {
-                stopper.stop();
-                work.await.map(|_| ())
+        let stopping_in_time = async {
+            tokio::select! {
+                () = shutdown => stopper.stop(),
+                () = stopping.wait() => {}
             }
-        }
+        };
+        let (scanned, served, (), ()) = tokio::join!(scans, serving, pushing, stopping_in_time);
+        scanned.and(served)
     }
 }
 
@@ -143,7 +148,12 @@ async fn scan_loop(
             let snapshot = rounds.scan();
             (rounds, snapshot)
         });
-        let (back, snapshot) = round.await.context("a scan broke off")?;
+        // A read that hangs in the kernel is left behind: it must not keep the agent from ending.
+        let done = tokio::select! {
+            () = shutdown.wait() => return Ok(()),
+            done = round => done,
+        };
+        let (back, snapshot) = done.context("a scan broke off")?;
         rounds = back;
         latest.send_replace(Some(Arc::new(snapshot)));
     }
@@ -170,7 +180,7 @@ impl Rounds {
     /// Does one scan.
     pub fn scan(&mut self) -> Snapshot {
         let (began, at) = (SystemTime::now(), Instant::now());
-        let scan = self.scanner.scan(at);
+        let scan = self.scanner.scan();
         self.own.note(began, at.elapsed(), &scan.errors);
         self.log(&scan.errors);
         let nodes = scan

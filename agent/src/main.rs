@@ -35,15 +35,12 @@ fn main() -> ExitCode {
 fn command(command: Command, config: Config) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match command {
-        Command::Run => runtime.block_on(async {
-            let (mut term, mut int) =
-                (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-            let shutdown = async {
-                tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
-            };
-            Agent::new(config).await?.run(shutdown).await?;
-            Ok(ExitCode::SUCCESS)
-        }),
+        Command::Run => {
+            let result = runtime.block_on(run(config));
+            // A scan that hangs in the kernel is not waited for.
+            runtime.shutdown_background();
+            result.map(|()| ExitCode::SUCCESS)
+        }
         Command::Once { window } => print(&once::run(&config, window.0)?),
         Command::Metrics { json } => print(&catalogue::list(json)?),
         Command::Check { json } => {
@@ -56,6 +53,14 @@ fn command(command: Command, config: Config) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::from(u8::from(report.has_trouble())))
         }
     }
+}
+
+async fn run(config: Config) -> anyhow::Result<()> {
+    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let shutdown = async {
+        tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
+    };
+    Agent::new(config).await?.run(shutdown).await
 }
 
 /// A reader that has seen enough, such as `head`, is not an error.

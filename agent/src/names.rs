@@ -1,7 +1,7 @@
 //! User names, asked of the system's directory on a thread of their own.
 //!
-//! The directory may be LDAP behind a daemon that hangs; a scan waits a moment for an answer and
-//! never for more than one.
+//! The directory may be LDAP behind a daemon that hangs; a scan waits for half a second in all, and
+//! one question is asked at a time.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::{Uid, User};
 
-/// How long a scan waits for one name.
+/// How long a scan waits for names, all of them together.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How long "there is no such user" is believed.
@@ -22,22 +22,29 @@ enum Answer {
     None(Instant),
 }
 
+/// What the directory said: a name, no such user, or that it cannot tell.
+type Lookup = Result<Option<String>, Slow>;
+
 /// Names by user id.
 #[derive(Debug)]
 pub struct Names {
     known: HashMap<u32, Answer>,
     questions: Sender<u32>,
-    answers: Receiver<(u32, Option<String>)>,
+    answers: Receiver<(u32, Lookup)>,
     outstanding: Option<u32>,
+    budget: Duration,
 }
 
-/// The directory did not answer in time; the name is unknown for now.
-#[derive(Debug, PartialEq, Eq)]
+/// The directory did not answer in time, or could not; the name is unknown for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slow;
 
 impl Default for Names {
     fn default() -> Self {
-        Self::asking(|uid| User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.name))
+        Self::asking(|uid| {
+            let user = User::from_uid(Uid::from_raw(uid)).map_err(|_| Slow)?;
+            Ok(user.map(|user| user.name))
+        })
     }
 }
 
@@ -45,7 +52,7 @@ impl Names {
     /// Asks `directory`, on a thread that ends with this value (or, if the directory hangs, with
     /// the process: a call into the system's directory cannot be called back).
     #[must_use]
-    pub fn asking(directory: impl Fn(u32) -> Option<String> + Send + 'static) -> Self {
+    pub fn asking(directory: impl Fn(u32) -> Lookup + Send + 'static) -> Self {
         let (questions, inbox) = channel::<u32>();
         let (outbox, answers) = channel();
         std::thread::spawn(move || {
@@ -55,14 +62,19 @@ impl Names {
                 }
             }
         });
-        Self { known: HashMap::new(), questions, answers, outstanding: None }
+        Self { known: HashMap::new(), questions, answers, outstanding: None, budget: PATIENCE }
+    }
+
+    /// A new scan has its patience back.
+    pub fn begin_scan(&mut self) {
+        self.budget = PATIENCE;
     }
 
     /// The name of `uid`; `None` if it has none.
     ///
     /// # Errors
-    /// If the directory is slow; the answer is kept for a later call.
-    pub fn of(&mut self, uid: u32) -> Result<Option<String>, Slow> {
+    /// If the directory is slow or cannot tell; the answer is kept for a later call.
+    pub fn of(&mut self, uid: u32) -> Lookup {
         match self.known.get(&uid) {
             Some(Answer::Name(name)) => return Ok(Some(name.clone())),
             Some(Answer::None(asked)) if asked.elapsed() < RETRY => return Ok(None),
@@ -77,7 +89,9 @@ impl Names {
                 return Err(Slow);
             }
             self.outstanding = Some(uid);
-            self.receive(PATIENCE);
+            let start = Instant::now();
+            self.receive(self.budget);
+            self.budget = self.budget.saturating_sub(start.elapsed());
         }
         match self.known.get(&uid) {
             Some(Answer::Name(name)) => Ok(Some(name.clone())),
@@ -88,10 +102,12 @@ impl Names {
 
     fn receive(&mut self, patience: Duration) {
         match self.answers.recv_timeout(patience) {
-            Ok((uid, name)) => {
+            Ok((uid, lookup)) => {
                 self.outstanding = None;
-                let answer = name.map_or_else(|| Answer::None(Instant::now()), Answer::Name);
-                self.known.insert(uid, answer);
+                if let Ok(name) = lookup {
+                    let answer = name.map_or_else(|| Answer::None(Instant::now()), Answer::Name);
+                    self.known.insert(uid, answer);
+                }
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
@@ -115,7 +131,7 @@ mod tests {
         let gate = std::sync::Mutex::new(gate);
         let mut names = Names::asking(move |uid| {
             let _open = gate.lock().unwrap().recv();
-            Some(format!("user{uid}"))
+            Ok(Some(format!("user{uid}")))
         });
         assert_eq!(names.of(1), Err(Slow));
         let start = Instant::now();
@@ -124,11 +140,19 @@ mod tests {
         }
         assert!(start.elapsed() < PATIENCE, "no second wait while one question hangs");
         drop(release);
+        names.begin_scan();
         let deadline = Instant::now() + Duration::from_secs(10);
         while names.of(1) != Ok(Some("user1".to_owned())) {
             assert!(Instant::now() < deadline);
             std::thread::yield_now();
         }
         assert_eq!(names.of(7), Ok(Some("user7".to_owned())));
+    }
+
+    #[test]
+    fn a_directory_that_cannot_tell_has_not_said_that_there_is_no_such_user() {
+        let mut names = Names::asking(|_| Err(Slow));
+        assert_eq!(names.of(1), Err(Slow));
+        assert_eq!(names.of(1), Err(Slow));
     }
 }

@@ -1,6 +1,7 @@
 //! What one scan found on one node: all that a collector ever sees.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use steward_common::id::{ClusterName, JobId, NodeName, Uid};
 use steward_common::slurm::sluid::Sluid;
@@ -41,11 +42,11 @@ pub struct JobSample {
     /// Cores kept busy, on average, since the scan before; `None` at the first.
     pub cores_busy: Option<f64>,
     /// CPUs that the job holds on this node.
-    pub cpus: Option<u32>,
+    pub cpus: Option<NonZeroU32>,
     /// Memory.
     pub memory: MemoryStats,
-    /// Its processes.
-    pub processes: Processes,
+    /// Its processes; `None` if some could not be read.
+    pub processes: Option<Processes>,
     /// I/O of all its processes, ended ones included; never less than before.
     pub io: Option<Io>,
     /// Its open files; `None` if those of some process could not be read.

@@ -1,6 +1,7 @@
 //! The newest scan, as the outputs see it.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use steward_common::id::{ClusterName, NodeName};
@@ -43,3 +44,12 @@ impl Snapshot {
 
 /// The newest snapshot; `None` before the first scan.
 pub type Latest = tokio::sync::watch::Receiver<Option<Arc<Snapshot>>>;
+
+/// What the pusher counts, for the scan to export.
+#[derive(Debug, Default)]
+pub struct Pushes {
+    /// Requests that the gateway took.
+    pub ok: AtomicU64,
+    /// Requests that failed.
+    pub failed: AtomicU64,
+}

@@ -55,9 +55,8 @@ fn main() {
     println!("jobs x processes      bare     agent   ratio   limit   resident");
     for (jobs, processes, limit) in SIZES {
         let mut load = workload(jobs, processes);
-        let mut config = Config::default();
-        config.node = NODE.parse().ok();
-        config.cluster = "bench".parse().ok();
+        let config =
+            Config { node: NODE.parse().ok(), cluster: "bench".parse().ok(), ..Config::default() };
         let scanner = Scanner::new(config.clone()).expect("cgroups");
         let mut rounds = Rounds::new(&config, scanner, None);
         let mut times = (Vec::new(), Vec::new());

@@ -44,7 +44,14 @@ pub fn cycle(node: &str) -> Seen {
     let (scope, files, leaf): (String, &[&str], &str) = if v2 {
         (
             format!("/sys/fs/cgroup/system.slice/{node}_slurmstepd.scope"),
-            &["cpu.stat", "memory.current", "memory.peak", "memory.max", "memory.stat", "memory.events"],
+            &[
+                "cpu.stat",
+                "memory.current",
+                "memory.peak",
+                "memory.max",
+                "memory.stat",
+                "memory.events",
+            ],
             "step_batch/user/task_0",
         )
     } else {

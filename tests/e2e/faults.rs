@@ -1,12 +1,16 @@
 //! Bad input and faults: a clear line that names the file, and nothing else breaks.
 
 use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use steward_tests::agent::{RunningAgent, command, config, run};
+use nix::sys::signal::Signal;
+use steward_tests::agent::{Process, RunningAgent, command, config, run};
 use steward_tests::cgroups::JobGroup;
 use steward_tests::exposition::Exposition;
+use steward_tests::shared;
+use steward_tests::wait;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -86,8 +90,10 @@ fn an_unknown_cluster_withholds_everything_and_says_what_to_do() {
     fails(&output, 1, &["cluster", "--cluster"]);
     assert!(output.stdout.is_empty());
     let known = run(&["once", "--config", &path, "--window", "100ms", "--cluster", "c1"]);
+    assert!(known.status.success(), "{known:?}");
     let text = String::from_utf8_lossy(&known.stdout);
     let metrics = Exposition::parse(&text);
+    assert!(!metrics.samples.is_empty());
     assert!(metrics.samples.iter().all(|sample| sample.labels["cluster"] == "c1"));
 }
 
@@ -96,9 +102,7 @@ fn without_privilege_what_cannot_be_read_is_absent_counted_and_named() {
     let mut group = JobGroup::make("stwpriv", 0, 900_020);
     group.add(Command::new("sleep").arg("600"));
     // A copy that nobody may run too: the build directory may be closed to others.
-    let dir = tempfile::Builder::new().prefix("steward-e2e-").tempdir_in("/var/tmp").unwrap();
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(dir.path(), open).unwrap();
+    let dir = shared::directory();
     let copy = dir.path().join("steward-agent");
     fs::copy(command(&[]).get_program(), &copy).unwrap();
     let agent = |args: &[&str]| {
@@ -151,4 +155,28 @@ fn a_reader_that_stops_early_is_not_an_error() {
     let line = format!("{} metrics | head -1", program.get_program().display());
     let output = Command::new("bash").args(["-o", "pipefail", "-c", &line]).output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
+/// A read that never returns: the agent cannot be kept from ending by it.
+#[test]
+fn a_file_that_never_answers_does_not_keep_the_agent_from_ending() {
+    let recorded = steward_tests::fixture::Fixture::open("v2-slurm-22.05");
+    let job = recorded.cgroup().join("system.slice/n1_slurmstepd.scope/job_1");
+    fs::remove_file(job.join("cpu.stat")).unwrap();
+    // A pipe that nobody writes to keeps its reader for ever.
+    nix::unistd::mkfifo(&job.join("cpu.stat"), nix::sys::stat::Mode::S_IRUSR).unwrap();
+    let (_dir, path) = file(&format!(
+        "cluster = \"c1\"\n[paths]\ncgroup = {:?}\nproc = {:?}\n",
+        recorded.cgroup(),
+        recorded.proc()
+    ));
+    let mut agent =
+        Process::start(&["run", "--config", &path, "--no-listen", "--interval", "200ms"]);
+    // This end opens only once the agent waits at the other, and never writes.
+    let _silent = wait::until("the agent hangs in its scan", PATIENCE, || {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).custom_flags(nix::libc::O_NONBLOCK);
+        options.open(job.join("cpu.stat")).ok()
+    });
+    assert_eq!(agent.signal(Signal::SIGTERM), Some(0));
 }

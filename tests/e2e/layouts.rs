@@ -256,3 +256,33 @@ fn a_real_v2_directory_gives_real_cpu_seconds() {
         assert_eq!(metrics.job("jobs_memory_usage_bytes", "900040"), None);
     }
 }
+
+/// A user may make directories of any name in a part of the tree that is given to them, and an
+/// earlier run may leave one behind: one job is one job, and no forged scope is Slurm's.
+#[test]
+fn a_second_directory_of_a_job_is_not_a_second_job() {
+    let scope = "system.slice/n1_slurmstepd.scope";
+    for (second, leftovers) in [
+        ("hpc.slice/n1_slurmstepd.scope", 2.0),
+        ("user.slice/user-1001.slice/user@1001.service/n1_slurmstepd.scope", 0.0),
+        ("system.slice/slurm_n1/uid_1001", 0.0),
+    ] {
+        let recorded = Fixture::open("v2-slurm-22.05");
+        let copied = Command::new("cp")
+            .args(["-r", "--parents", scope, "copy"])
+            .current_dir({
+                fs::create_dir(recorded.cgroup().join("copy")).unwrap();
+                recorded.cgroup()
+            })
+            .status()
+            .unwrap();
+        assert!(copied.success());
+        recorded.move_dir(&format!("copy/{scope}"), second);
+        let metrics = scan(&recorded.config());
+        for job in &recorded.jobs {
+            agrees(second, &metrics, job);
+        }
+        let count = metrics.value("steward_agent_leftover_directories", &[("instance", "n1")]);
+        assert_eq!(count, Some(leftovers), "{second}");
+    }
+}

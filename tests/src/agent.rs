@@ -100,6 +100,20 @@ impl RunningAgent {
         wait::until(what, patience, || condition(&self.metrics()))
     }
 
+    /// Waits until `count` more scans are done.
+    ///
+    /// # Panics
+    /// If they are not in time.
+    pub fn wait_scans(&self, count: u32) {
+        let scans = |metrics: &Exposition| {
+            metrics.all("steward_agent_scans_total", &[]).first().map(|sample| sample.value)
+        };
+        let enough = scans(&self.metrics()).unwrap_or(0.0) + f64::from(count);
+        self.wait_for("more scans", Duration::from_secs(120), |metrics| {
+            (scans(metrics)? >= enough).then_some(())
+        });
+    }
+
     /// Stops it and waits until it has ended.
     ///
     /// # Panics

@@ -10,6 +10,7 @@ pub mod fixture;
 pub mod gateway;
 pub mod http;
 pub mod prometheus;
+pub mod shared;
 pub mod slurm;
 pub mod testbed;
 pub mod wait;

@@ -67,14 +67,23 @@ pub fn submit(user: &str, options: &[&str], script: &str) -> Job {
 }
 
 impl Job {
-    /// Its state by slurmctld; empty once it is forgotten.
+    /// Its state by slurmctld; `FORGOTTEN` some minutes after its end.
+    ///
+    /// # Panics
+    /// If squeue cannot be started.
     pub fn state(&self) -> String {
         let output = Command::new("squeue")
             .args(["-h", "-j", &self.id, "-t", "all", "-o", "%T"])
             .env("SLURM_CONF", Testbed::get().slurm_conf())
             .output()
             .unwrap_or_else(|error| panic!("squeue: {error}"));
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        match (output.status.success(), complaint.contains("Invalid job id")) {
+            (true, _) => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+            (false, true) => "FORGOTTEN".to_owned(),
+            // A slurmctld that is slow has not said that the job is over.
+            (false, false) => "UNKNOWN".to_owned(),
+        }
     }
 
     /// Waits until it runs.
@@ -91,7 +100,10 @@ impl Job {
     /// If it goes on.
     pub fn wait_ended(&self, patience: Duration) {
         wait::until_true(&format!("job {} ends", self.id), patience, || {
-            !matches!(self.state().as_str(), "PENDING" | "RUNNING" | "COMPLETING" | "SUSPENDED")
+            !matches!(
+                self.state().as_str(),
+                "PENDING" | "RUNNING" | "COMPLETING" | "SUSPENDED" | "UNKNOWN"
+            )
         });
     }
 

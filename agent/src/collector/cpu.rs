@@ -27,7 +27,7 @@ pub(super) fn collect(job: &JobSample, out: &mut Samples) {
 
     out.job_if(&metric::JOBS_CPU_CORES_BUSY, job.id, job.cores_busy);
     let percent = job.cores_busy.map(|cores| cores * 100.0);
-    let cpus = job.cpus.map(f64::from);
+    let cpus = job.cpus.map(|cpus| f64::from(cpus.get()));
     out.job_if(&metric::JOBS_CPU_PERCENT, job.id, percent);
     out.job_if(
         &metric::JOBS_CPU_PERCENT_PER_CORE,

@@ -1,7 +1,7 @@
 //! The agent about itself.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use steward_common::metric;
@@ -9,16 +9,8 @@ use steward_common::metric;
 use super::float;
 use crate::kernel::error::{Errors, Reason};
 use crate::node::Node;
+use crate::publish::Pushes;
 use crate::sample::Samples;
-
-/// What the pusher counts, for the scan to export.
-#[derive(Debug, Default)]
-pub struct Pushes {
-    /// Requests that the gateway took.
-    pub ok: AtomicU64,
-    /// Requests that failed.
-    pub failed: AtomicU64,
-}
 
 /// Totals since the agent started.
 #[derive(Debug)]
@@ -51,7 +43,8 @@ impl Own {
     pub fn collect(&self, node: &Node, series: usize, pushes: Option<&Pushes>, out: &mut Samples) {
         let (began, took) = self.last;
         let running = || node.jobs.iter().filter(|job| !job.ended);
-        let processes: u64 = running().map(|job| job.processes.count).sum();
+        let processes: u64 =
+            running().filter_map(|job| job.processes.as_ref()).map(|p| p.count).sum();
         out.agent(&metric::AGENT_BUILD_INFO, &[&env!("CARGO_PKG_VERSION")], 1.0);
         out.agent(&metric::AGENT_START_TIME, &[], unix(self.started));
         out.agent(&metric::AGENT_LAST_SCAN_TIMESTAMP, &[], unix(began));

@@ -7,7 +7,7 @@ use crate::node::JobSample;
 use crate::sample::Samples;
 
 pub(super) fn collect(job: &JobSample, out: &mut Samples) {
-    let processes = &job.processes;
+    let Some(processes) = &job.processes else { return };
     out.job(&metric::JOBS_SPAWNED_PROCESSES, job.id, &[], float(processes.count));
     out.job(&metric::JOBS_PROCESSES, job.id, &[], float(processes.count));
     out.job(&metric::JOBS_THREADS, job.id, &[], float(processes.threads.values().sum()));

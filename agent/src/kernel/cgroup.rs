@@ -7,12 +7,14 @@ use std::time::Duration;
 use steward_common::id::{NodeName, Uid};
 use steward_common::limit::Limit;
 use steward_common::slurm::cgroup_path::{self, JobDir};
+use steward_common::slurm::gres;
 use steward_common::unit::Bytes;
 
 use super::cgroup_v1::V1;
 use super::cgroup_v2::V2;
-use super::error::Errors;
-use super::scope::directories;
+use super::error::{Errors, ReadError};
+use super::file;
+use super::scope::{directories, has_subdirectories};
 
 /// Where the kernel mounts cgroups unless the configuration says otherwise.
 pub const DEFAULT_ROOT: &str = "/sys/fs/cgroup";
@@ -64,6 +66,8 @@ pub struct CgroupStats {
 pub struct Members {
     /// Everything that may be the job's own.
     pub processes: BTreeSet<Pid>,
+    /// Those of the extern step, whose placeholder is not the job's.
+    pub of_extern: BTreeSet<Pid>,
     /// Those in the directory that Slurm keeps for its own daemon.
     pub stepds: BTreeSet<Pid>,
 }
@@ -115,12 +119,6 @@ impl JobPlace {
             .filter(|(name, _)| cgroup_path::task_dir(name).is_some())
             .count();
         (steps.len(), tasks)
-    }
-
-    /// Whether any of its directories is still there.
-    #[must_use]
-    pub fn exists(&self) -> bool {
-        self.dirs.iter().any(|(_, path)| path.is_dir())
     }
 }
 
@@ -219,6 +217,43 @@ impl Hierarchy {
         match self {
             Self::V1(_) => super::cgroup_v1::members(place, errors),
             Self::V2(_) => super::cgroup_v2::members(place, errors),
+        }
+    }
+}
+
+/// A list of CPUs such as `0-3,8`; an empty one says nothing.
+pub(super) fn cpus(path: &Path, errors: &mut Errors) -> Option<Vec<u32>> {
+    let text = errors.take_optional(file::optional_text(path))?;
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    let list = gres::index_list(text)
+        .map_err(|_| ReadError::malformed(path, "a list of CPUs such as 0-3,8", text));
+    errors.take(list)
+}
+
+/// The processes of `dir` and of everything below it.
+pub(super) fn collect(dir: &Path, into: &mut BTreeSet<Pid>, errors: &mut Errors) {
+    pids(dir, into, errors);
+    if has_subdirectories(dir) {
+        for (_, child) in directories(dir, errors) {
+            collect(&child, into, errors);
+        }
+    }
+}
+
+/// The processes of `dir` itself.
+pub(super) fn pids(dir: &Path, into: &mut BTreeSet<Pid>, errors: &mut Errors) {
+    let path = dir.join("cgroup.procs");
+    let Some(text) = errors.take(file::list(&path)) else { return };
+    for line in text.lines() {
+        match errors.take(file::number(&path, line)).map(Pid::try_from) {
+            // 0 stands for a process of another pid namespace: there is no /proc entry to read.
+            Some(Ok(pid)) if pid != 0 => {
+                into.insert(pid);
+            }
+            _ => {}
         }
     }
 }

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use steward_common::id::NodeName;
+use steward_common::id::{NodeName, StepId};
 use steward_common::limit::Limit;
+use steward_common::slurm::cgroup_path::{self, Version};
 use steward_common::unit::Bytes;
 
-use super::cgroup::{CgroupStats, CpuStats, JobPlace, Members, MemoryStats};
-use super::cgroup_v2::{collect, cpus};
+use super::cgroup::{CgroupStats, CpuStats, JobPlace, Members, MemoryStats, collect, cpus, pids};
 use super::error::{Errors, ReadError};
 use super::file;
-use super::scope::Scopes;
+use super::scope::{Scopes, directories};
 
 /// The controllers below which Slurm makes directories, the one that tracks all processes first.
 const CONTROLLERS: [&str; 5] = ["freezer", "cpuacct", "memory", "cpuset", "devices"];
@@ -32,7 +32,9 @@ impl V1 {
     pub fn new(root: &Path) -> Option<Self> {
         let controllers: Vec<_> = CONTROLLERS
             .into_iter()
-            .filter_map(|name| mount(root, name).map(|path| (name, Scopes::new(&path))))
+            .filter_map(|name| {
+                mount(root, name).map(|path| (name, Scopes::new(&path, Version::V1)))
+            })
             .collect();
         (!controllers.is_empty()).then_some(Self { controllers })
     }
@@ -175,20 +177,28 @@ fn limit(bytes: Bytes) -> Limit<Bytes> {
     if bytes.get() >= LARGEST { Limit::Unlimited } else { Limit::At(bytes) }
 }
 
+/// Compared with the scope's, two levels up: the user's holds only what the user's jobs have.
 fn cpuset(dir: &Path, errors: &mut Errors) -> Option<Vec<u32>> {
     const NAME: &str = "cpuset.cpus";
     let own = cpus(&dir.join(NAME), errors)?;
-    let parent = cpus(&dir.parent()?.join(NAME), errors)?;
-    (own.len() < parent.len()).then_some(own)
+    let scope = cpus(&dir.parent()?.parent()?.join(NAME), errors)?;
+    (own.len() < scope.len()).then_some(own)
 }
 
 /// The processes of a job over all steps and tasks.
 #[must_use]
 pub fn members(place: &JobPlace, errors: &mut Errors) -> Members {
     let mut members = Members::default();
-    let first = CONTROLLERS.iter().find_map(|controller| place.dir(controller));
-    if let Some(dir) = first {
-        collect(dir, &mut members.processes, errors);
+    let Some(dir) = CONTROLLERS.iter().find_map(|controller| place.dir(controller)) else {
+        return members;
+    };
+    pids(dir, &mut members.processes, errors);
+    for (name, step) in directories(dir, errors) {
+        let into = match cgroup_path::step_dir(&name) {
+            Some(StepId::Extern) => &mut members.of_extern,
+            _ => &mut members.processes,
+        };
+        collect(&step, into, errors);
     }
     members
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use steward_common::id::NodeName;
+use steward_common::id::{NodeName, StepId};
 use steward_common::limit::Limit;
-use steward_common::slurm::{cgroup_path, gres};
+use steward_common::slurm::cgroup_path::{self, Version};
 use steward_common::unit::Bytes;
 
-use super::cgroup::{CgroupStats, CpuStats, JobPlace, Members, MemoryStats, Pid};
+use super::cgroup::{CgroupStats, CpuStats, JobPlace, Members, MemoryStats, collect, cpus};
 use super::error::{Errors, ReadError};
 use super::file;
 use super::scope::{Scopes, directories};
@@ -27,7 +27,7 @@ impl V2 {
     /// The mount at `root`.
     #[must_use]
     pub fn new(root: &Path) -> Self {
-        Self { scopes: Scopes::new(root) }
+        Self { scopes: Scopes::new(root, Version::V2) }
     }
 
     /// Every job directory.
@@ -124,54 +124,23 @@ fn cpuset(dir: &Path, errors: &mut Errors) -> Option<Vec<u32>> {
     (own.len() < parent.len()).then_some(own)
 }
 
-/// A list of CPUs such as `0-3,8`; an empty one says nothing.
-pub fn cpus(path: &Path, errors: &mut Errors) -> Option<Vec<u32>> {
-    let text = errors.take_optional(file::optional_text(path))?;
-    let text = text.trim();
-    if text.is_empty() {
-        return None;
-    }
-    let list = gres::index_list(text)
-        .map_err(|_| ReadError::malformed(path, "a list of CPUs such as 0-3,8", text));
-    errors.take(list)
-}
-
 /// The processes of a job over all steps and tasks.
 #[must_use]
 pub fn members(place: &JobPlace, errors: &mut Errors) -> Members {
     let mut members = Members::default();
-    if let Some(dir) = place.dir(UNIFIED) {
-        for (name, step) in directories(dir, errors) {
-            if cgroup_path::step_dir(&name).is_none() {
-                continue;
-            }
-            for (name, part) in directories(&step, errors) {
-                let into =
-                    if name == "slurm" { &mut members.stepds } else { &mut members.processes };
-                collect(&part, into, errors);
-            }
+    let Some(dir) = place.dir(UNIFIED) else { return members };
+    for (name, step) in directories(dir, errors) {
+        let Some(id) = cgroup_path::step_dir(&name) else { continue };
+        for (name, part) in directories(&step, errors) {
+            let into = match (name.as_str(), id) {
+                ("slurm", _) => &mut members.stepds,
+                (_, StepId::Extern) => &mut members.of_extern,
+                _ => &mut members.processes,
+            };
+            collect(&part, into, errors);
         }
     }
     members
-}
-
-/// The processes of `dir` and of everything below it.
-pub fn collect(dir: &Path, into: &mut BTreeSet<Pid>, errors: &mut Errors) {
-    let path = dir.join("cgroup.procs");
-    if let Some(text) = errors.take(file::text(&path)) {
-        for line in text.lines() {
-            // 0 stands for a process of another pid namespace: there is no /proc entry to read.
-            match errors.take(file::number(&path, line)).map(Pid::try_from) {
-                Some(Ok(pid)) if pid != 0 => {
-                    into.insert(pid);
-                }
-                _ => {}
-            }
-        }
-    }
-    for (_, child) in directories(dir, errors) {
-        collect(&child, into, errors);
-    }
 }
 
 #[cfg(test)]

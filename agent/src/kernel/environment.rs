@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::num::NonZeroU32;
 
 use steward_common::slurm::gres;
 
@@ -25,11 +26,17 @@ pub struct Environment {
     pub array_job: Option<String>,
     /// SLURM_ARRAY_TASK_ID.
     pub array_task: Option<String>,
-    /// SLURM_CPUS_ON_NODE, else the figure of SLURM_JOB_CPUS_PER_NODE if it is the same on all nodes.
-    pub cpus: Option<u32>,
+    /// SLURM_RESTART_COUNT: absent in the first run of a job.
+    pub restarts: Option<String>,
+    /// The figure of SLURM_JOB_CPUS_PER_NODE if it is the same on all nodes, else
+    /// SLURM_CPUS_ON_NODE, which within a step may be the step's.
+    pub cpus: Option<NonZeroU32>,
     /// SLURM_JOB_GPUS, else SLURM_STEP_GPUS: Slurm's indices of the GPUs on this node.
     pub gpus: Option<Vec<u32>>,
 }
+
+/// A user may write anything into it; no node has more.
+const MOST_GPUS: usize = 64;
 
 /// Reads the environment of `process`. It takes the target's memory lock, so it is never done for a
 /// process in uninterruptible sleep, nor twice.
@@ -47,11 +54,14 @@ fn parse(all: &HashMap<OsString, OsString>) -> Result<Environment, String> {
         let text = all.get(OsStr::new(name))?.to_string_lossy().into_owned();
         (!text.is_empty()).then_some(text)
     };
-    let cpus = value("SLURM_CPUS_ON_NODE")
-        .and_then(|text| text.parse().ok())
-        .or_else(|| value("SLURM_JOB_CPUS_PER_NODE").and_then(|text| same_on_all_nodes(&text)));
+    let cpus = value("SLURM_JOB_CPUS_PER_NODE")
+        .and_then(|text| same_on_all_nodes(&text))
+        .or_else(|| value("SLURM_CPUS_ON_NODE").and_then(|text| text.parse().ok()));
     let gpus = match value("SLURM_JOB_GPUS").or_else(|| value("SLURM_STEP_GPUS")) {
-        Some(text) => Some(gres::index_list(&text).map_err(|_| text)?),
+        Some(text) => match gres::index_list(&text) {
+            Ok(gpus) if gpus.len() <= MOST_GPUS => Some(gpus),
+            _ => return Err(text),
+        },
         None => None,
     };
     Ok(Environment {
@@ -61,13 +71,14 @@ fn parse(all: &HashMap<OsString, OsString>) -> Result<Environment, String> {
         partition: value("SLURM_JOB_PARTITION"),
         array_job: value("SLURM_ARRAY_JOB_ID"),
         array_task: value("SLURM_ARRAY_TASK_ID"),
+        restarts: value("SLURM_RESTART_COUNT"),
         cpus,
         gpus,
     })
 }
 
 /// `4` or `4(x2)` is 4 on each node; `4,2` does not say which node this is.
-fn same_on_all_nodes(text: &str) -> Option<u32> {
+fn same_on_all_nodes(text: &str) -> Option<NonZeroU32> {
     let count = match text.split_once("(x") {
         Some((count, times)) => {
             times.strip_suffix(')')?.parse::<u32>().ok()?;
@@ -97,6 +108,7 @@ mod tests {
         assert_eq!(environment(&[]).unwrap().gpus, None);
         assert_eq!(environment(&[("SLURM_JOB_GPUS", "")]).unwrap().gpus, None);
         assert!(environment(&[("SLURM_JOB_GPUS", "GPU-a1b2")]).is_err());
+        assert!(environment(&[("SLURM_JOB_GPUS", "0-4095")]).is_err());
     }
 
     #[test]
@@ -112,10 +124,14 @@ mod tests {
             (vec![("SLURM_JOB_CPUS_PER_NODE", "2(x3)")], Some(2)),
             (vec![("SLURM_JOB_CPUS_PER_NODE", "8")], Some(8)),
             (vec![("SLURM_JOB_CPUS_PER_NODE", "4,2")], None),
-            (vec![("SLURM_CPUS_ON_NODE", "many"), ("SLURM_JOB_CPUS_PER_NODE", "2")], Some(2)),
+            (vec![("SLURM_JOB_CPUS_PER_NODE", "4,2"), ("SLURM_CPUS_ON_NODE", "2")], Some(2)),
+            (vec![("SLURM_CPUS_ON_NODE", "1"), ("SLURM_JOB_CPUS_PER_NODE", "8")], Some(8)),
+            (vec![("SLURM_CPUS_ON_NODE", "0")], None),
+            (vec![("SLURM_CPUS_ON_NODE", "many")], None),
             (vec![], None),
         ] {
-            assert_eq!(environment(&pairs).unwrap().cpus, expected, "{pairs:?}");
+            let cpus = environment(&pairs).unwrap().cpus.map(NonZeroU32::get);
+            assert_eq!(cpus, expected, "{pairs:?}");
         }
     }
 }

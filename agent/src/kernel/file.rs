@@ -1,16 +1,80 @@
-//! Small kernel files: read whole, parsed by functions that take `&str`.
+//! Small kernel files: opened, read once, closed; parsed by functions that take `&str`.
 
-use std::fs;
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use super::error::ReadError;
 
-/// The text of a file that must be there.
+/// Larger than any file that the kernel writes as one record; lists go beyond and are read on.
+const BUFFER: usize = 16 * 1024;
+
+thread_local! {
+    static BYTES: RefCell<Vec<u8>> = RefCell::new(vec![0; BUFFER]);
+}
+
+/// Gives the bytes of the file at `path` to `use_bytes`.
+///
+/// The kernel writes a record whole into a buffer that is large enough, so that a read which leaves
+/// room is the end: one system call less a file than asking again. `list` says that the file is one
+/// of many records, which come a page at a time, and is read until nothing more comes.
+///
+/// # Errors
+/// If it cannot be read.
+fn with_bytes<T>(
+    path: &Path,
+    list: bool,
+    use_bytes: impl FnOnce(&[u8]) -> T,
+) -> Result<T, ReadError> {
+    let failed = |source| ReadError::from_io(path, source);
+    let mut file = File::open(path).map_err(failed)?;
+    BYTES.with_borrow_mut(|buffer| {
+        let mut length = 0;
+        loop {
+            if length == buffer.len() {
+                buffer.resize(length * 2, 0);
+            }
+            let room = buffer.get_mut(length..).unwrap_or_default();
+            let asked = room.len();
+            let read = file.read(room).map_err(failed)?;
+            length += read;
+            if read == 0 || (!list && read < asked) {
+                break;
+            }
+        }
+        Ok(use_bytes(buffer.get(..length).unwrap_or_default()))
+    })
+}
+
+/// Gives the bytes of a file of one record to `use_bytes`.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn bytes<T>(path: &Path, use_bytes: impl FnOnce(&[u8]) -> T) -> Result<T, ReadError> {
+    with_bytes(path, false, use_bytes)
+}
+
+/// The text of a file of one record, which must be there.
 ///
 /// # Errors
 /// If it cannot be read, or is not UTF-8.
 pub fn text(path: &Path) -> Result<String, ReadError> {
-    fs::read_to_string(path).map_err(|source| ReadError::from_io(path, source))
+    with_bytes(path, false, |bytes| as_text(path, bytes))?
+}
+
+/// The text of a file of many records, which must be there.
+///
+/// # Errors
+/// If it cannot be read, or is not UTF-8.
+pub fn list(path: &Path) -> Result<String, ReadError> {
+    with_bytes(path, true, |bytes| as_text(path, bytes))?
+}
+
+fn as_text(path: &Path, bytes: &[u8]) -> Result<String, ReadError> {
+    std::str::from_utf8(bytes)
+        .map(str::to_owned)
+        .map_err(|_| ReadError::malformed(path, "text", &String::from_utf8_lossy(bytes)))
 }
 
 /// The text of a file that older kernels or other settings do not have: `None` if it is not there.
@@ -80,5 +144,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(optional_number(&dir.path().join("memory.peak")).unwrap(), None);
         assert!(optional_number(dir.path()).is_err());
+    }
+
+    #[test]
+    fn a_file_longer_than_the_buffer_is_read_whole_either_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("cgroup.procs");
+        let long: String = (0..20_000).map(|pid| format!("{pid}\n")).collect();
+        std::fs::write(&path, &long).unwrap();
+        assert_eq!(list(&path).unwrap(), long);
+        assert_eq!(text(&path).unwrap(), long);
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(list(&path).unwrap(), "");
     }
 }

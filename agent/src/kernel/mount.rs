@@ -1,5 +1,6 @@
 //! Mounts, from `/proc/PID/mountinfo`: which file system an open file is on, without touching it.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::rc::Rc;
 
 use procfs::process::Process;
 
-use super::error::{Errors, ReadError};
+use super::error::ReadError;
 use super::process::{Handle, from_procfs};
 
 /// One mounted file system.
@@ -50,31 +51,34 @@ impl Mount {
 /// The mounts of one namespace by their id.
 pub type Mounts = HashMap<u64, Mount>;
 
-/// The mount tables of one scan: read once for each mount namespace, not for each process.
+/// The mount tables of one scan: read when first needed, once for each mount namespace.
 #[derive(Debug)]
 pub struct MountTables {
-    host: Rc<Mounts>,
+    proc_root: PathBuf,
+    host: OnceCell<Mounts>,
     by_namespace: HashMap<OsString, Rc<Mounts>>,
 }
 
 impl MountTables {
-    /// Reads the host's table; a descriptor may come from there even when its process moved on.
-    pub fn new(proc_root: &Path, errors: &mut Errors) -> Self {
-        // 1 is the host's first process; a container may hide it, and the agent's own will do.
-        let mut host = Rc::default();
-        for path in ["1", "self"].map(|name| proc_root.join(name)) {
-            match Process::new_with_root(path.clone()).and_then(|own| own.mountinfo()) {
-                Ok(infos) => {
-                    host = Rc::new(table(infos));
-                    break;
-                }
-                Err(error) if path.ends_with("self") => {
-                    errors.add(from_procfs(&path.join("mountinfo"), error));
-                }
-                Err(_) => {}
-            }
-        }
-        Self { host, by_namespace: HashMap::new() }
+    /// Nothing is read yet.
+    #[must_use]
+    pub fn new(proc_root: &Path) -> Self {
+        let proc_root = proc_root.to_path_buf();
+        Self { proc_root, host: OnceCell::new(), by_namespace: HashMap::new() }
+    }
+
+    /// The host's table; a descriptor may come from there even when its process moved on.
+    fn host(&self) -> &Mounts {
+        self.host.get_or_init(|| {
+            // 1 is the host's first process; a container may hide it, and the agent's own will do.
+            ["1", "self"]
+                .into_iter()
+                .find_map(|name| {
+                    let process = Process::new_with_root(self.proc_root.join(name)).ok()?;
+                    process.mountinfo().ok().map(table)
+                })
+                .unwrap_or_default()
+        })
     }
 
     /// The table of the namespace of `process`.
@@ -100,7 +104,7 @@ impl MountTables {
     /// The mount with that id, in the process's namespace or else the host's.
     #[must_use]
     pub fn find<'a>(&'a self, own: &'a Mounts, id: u64) -> Option<&'a Mount> {
-        own.get(&id).or_else(|| self.host.get(&id))
+        own.get(&id).or_else(|| self.host().get(&id))
     }
 }
 

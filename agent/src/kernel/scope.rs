@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use steward_common::id::{NodeName, Uid};
-use steward_common::slurm::cgroup_path::{self, JobDir};
+use steward_common::slurm::cgroup_path::{self, JobDir, Version};
 
 use super::error::{Errors, ReadError};
 
@@ -42,6 +42,7 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Scopes {
     root: PathBuf,
+    version: Version,
     known: BTreeSet<Scope>,
     until_search: u32,
 }
@@ -49,8 +50,8 @@ pub struct Scopes {
 impl Scopes {
     /// Nothing is read before the first [`Self::jobs`].
     #[must_use]
-    pub fn new(root: &Path) -> Self {
-        Self { root: root.to_path_buf(), known: BTreeSet::new(), until_search: 0 }
+    pub fn new(root: &Path, version: Version) -> Self {
+        Self { root: root.to_path_buf(), version, known: BTreeSet::new(), until_search: 0 }
     }
 
     /// The scopes of the last [`Self::jobs`].
@@ -83,7 +84,7 @@ impl Scopes {
         self.known.retain(|scope| scope.path.is_dir());
         if self.known.is_empty() || self.until_search == 0 {
             self.until_search = SEARCH_EVERY;
-            search(&self.root, DEPTH, &mut self.known, errors);
+            search(&self.root, self.version, DEPTH, &mut self.known, errors);
             return;
         }
         self.until_search -= 1;
@@ -93,23 +94,41 @@ impl Scopes {
             .filter_map(|scope| scope.path.parent().map(Path::to_path_buf))
             .collect();
         for parent in parents {
-            search(&parent, 1, &mut self.known, errors);
+            search(&parent, self.version, 1, &mut self.known, errors);
         }
     }
 }
 
-fn search(dir: &Path, depth: usize, known: &mut BTreeSet<Scope>, errors: &mut Errors) {
+/// Users own what is below this; a scope that they make there is not Slurm's.
+const OF_USERS: &str = "user.slice";
+
+fn search(
+    dir: &Path,
+    version: Version,
+    depth: usize,
+    known: &mut BTreeSet<Scope>,
+    errors: &mut Errors,
+) {
     if depth == 0 {
         return;
     }
     for (name, path) in directories(dir, errors) {
         match cgroup_path::scope_dir(&name) {
-            Some(scope) => {
+            // The other version's names mean nothing in this tree.
+            Some(scope) if scope.version == version => {
                 known.insert(Scope { path, node: scope.node });
             }
-            None => search(&path, depth - 1, known, errors),
+            _ if name == OF_USERS => {}
+            _ => search(&path, version, depth - 1, known, errors),
         }
     }
+}
+
+/// Whether `dir` has subdirectories: a stat, where a list would be five calls.
+pub fn has_subdirectories(dir: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    // Each subdirectory links back to its parent; file systems that do not count links say 1.
+    dir.metadata().is_ok_and(|metadata| metadata.nlink() != 2)
 }
 
 /// The subdirectories of `dir`; a directory that is gone has none.

@@ -14,9 +14,8 @@ use reqwest::{Client, Method, Url, header};
 use steward_common::id::{ClusterName, NodeName};
 
 use super::exposition::{Format, encode};
-use crate::collector::own::Pushes;
 use crate::config::Push;
-use crate::publish::{Latest, Snapshot};
+use crate::publish::{Latest, Pushes, Snapshot};
 use crate::sample::Samples;
 use crate::shutdown::Shutdown;
 
@@ -37,6 +36,25 @@ enum Held {
     No,
 }
 
+/// Whose groups.
+type Key = (ClusterName, NodeName);
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Taken,
+    Refused,
+    /// Nobody answered.
+    None,
+}
+
+/// Whether the gateway was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reached {
+    Yes,
+    No,
+}
+
 /// Pushes every snapshot until the agent ends.
 #[derive(Debug)]
 pub struct Pusher {
@@ -45,7 +63,7 @@ pub struct Pusher {
     interval: Duration,
     spread: f64,
     pushes: Arc<Pushes>,
-    held: BTreeMap<(ClusterName, NodeName), Held>,
+    held: BTreeMap<Key, Held>,
     failures: u32,
     retry_at: Option<Instant>,
 }
@@ -99,30 +117,29 @@ impl Pusher {
             if self.retry_at.is_some_and(|at| Instant::now() < at) {
                 continue;
             }
-            tokio::select! {
-                () = shutdown.wait() => break,
-                () = self.push(&snapshot) => {}
+            // A request on its way is waited for, or it might arrive after the removal below.
+            if self.push(&snapshot, &shutdown).await == Reached::No {
+                self.back_off();
             }
         }
         self.remove_all().await;
     }
 
-    async fn push(&mut self, snapshot: &Snapshot) {
-        for (key, held) in &mut self.held {
-            // A node that is reported no more, such as the host name before the scopes were seen.
-            if !snapshot.nodes.iter().any(|node| node.key() == *key) {
-                *held = Held::Unknown;
-            }
-        }
-        let gone: Vec<_> = self
+    async fn push(&mut self, snapshot: &Snapshot, shutdown: &Shutdown) -> Reached {
+        // A node that is reported no more, such as the host name before the scopes were seen.
+        let gone: Vec<Key> = self
             .held
             .keys()
             .filter(|key| !snapshot.nodes.iter().any(|node| node.key() == **key))
             .cloned()
             .collect();
         for key in gone {
-            if self.delete(JOBS, &key).await && self.delete(OWN, &key).await {
-                self.held.remove(&key);
+            match (self.delete(JOBS, &key).await, self.delete(OWN, &key).await) {
+                (Answer::Taken, Answer::Taken) => {
+                    self.held.remove(&key);
+                }
+                (Answer::None, _) | (_, Answer::None) => return Reached::No,
+                _ => {}
             }
         }
 
@@ -131,106 +148,110 @@ impl Pusher {
         for node in nodes {
             let key = node.key();
             let due = snapshot.at + offset(&key.1, self.interval, self.spread);
-            tokio::time::sleep_until(due.into()).await;
-            let held = self.held.get(&key).copied().unwrap_or(Held::Unknown);
-            let (ok, now_held) = match &node.jobs {
+            tokio::select! {
+                () = shutdown.wait() => return Reached::Yes,
+                () = tokio::time::sleep_until(due.into()) => {}
+            }
+            // What is not known to be gone is removed at the end: a PUT without an answer may have
+            // arrived all the same.
+            let held = self.held.insert(key.clone(), Held::Unknown).unwrap_or(Held::Unknown);
+            if self.put(OWN, &key, &node.own).await == Answer::None {
+                return Reached::No;
+            }
+            let (answer, now_held) = match &node.jobs {
                 Some(jobs) => (self.put(JOBS, &key, jobs).await, Held::Yes),
-                None if held == Held::No => (true, Held::No),
+                None if held == Held::No => (Answer::Taken, Held::No),
                 None => (self.delete(JOBS, &key).await, Held::No),
             };
-            // A failed PUT may have reached the gateway all the same.
-            self.held.insert(key.clone(), if ok { now_held } else { Held::Unknown });
-            if !ok || !self.put(OWN, &key, &node.own).await {
-                return;
+            match answer {
+                Answer::Taken => {
+                    self.held.insert(key, now_held);
+                }
+                // The gateway does not like this node's; the other nodes' may be fine.
+                Answer::Refused => {}
+                Answer::None => return Reached::No,
             }
         }
+        Reached::Yes
     }
 
     /// On the way out: one try for each group, with the usual timeout.
     async fn remove_all(mut self) {
-        let keys: Vec<_> = self.held.keys().cloned().collect();
-        for key in keys {
-            let jobs = self.held.get(&key) == Some(&Held::No) || self.delete(JOBS, &key).await;
-            if !jobs || !self.delete(OWN, &key).await {
+        let held: Vec<_> = self.held.clone().into_iter().collect();
+        for (key, held) in held {
+            let jobs = if held == Held::No { Answer::Taken } else { self.delete(JOBS, &key).await };
+            if jobs != Answer::Taken || self.delete(OWN, &key).await != Answer::Taken {
                 tracing::warn!(node = %key.1, gateway = %self.gateway,
-                    "could not remove this node's groups from the Pushgateway: delete them by hand, or let 'steward serve' do it");
+                    "could not remove this node's groups from the Pushgateway: delete them by hand, or start an agent there again");
                 // A gateway that is away would cost a timeout for each of the others.
                 return;
             }
         }
     }
 
-    async fn put(&mut self, group: &str, key: &(ClusterName, NodeName), samples: &Samples) -> bool {
+    async fn put(&mut self, group: &str, key: &Key, samples: &Samples) -> Answer {
         match encode(&[samples], Format::Protobuf) {
             Ok(body) => self.request(Method::PUT, group, key, body).await,
             Err(error) => {
                 tracing::error!(%error, "nothing pushed");
-                false
+                Answer::Refused
             }
         }
     }
 
-    async fn delete(&mut self, group: &str, key: &(ClusterName, NodeName)) -> bool {
+    async fn delete(&mut self, group: &str, key: &Key) -> Answer {
         self.request(Method::DELETE, group, key, Vec::new()).await
     }
 
-    async fn request(
-        &mut self,
-        method: Method,
-        group: &str,
-        key: &(ClusterName, NodeName),
-        body: Vec<u8>,
-    ) -> bool {
-        let Some(url) = group_url(&self.gateway, group, key) else {
-            return false;
-        };
-        let answer = self
+    async fn request(&mut self, method: Method, group: &str, key: &Key, body: Vec<u8>) -> Answer {
+        let Some(url) = group_url(&self.gateway, group, key) else { return Answer::Refused };
+        let sent = self
             .client
             .request(method, url)
             .header(header::CONTENT_TYPE, Format::Protobuf.content_type())
             .body(body)
             .send()
             .await;
-        let failure = match answer {
-            Ok(answer) if answer.status().is_success() => None,
-            Ok(answer) => {
-                let status = answer.status();
-                let text = answer.text().await.unwrap_or_default();
-                Some(format!("{status}: {}", text.trim().chars().take(200).collect::<String>()))
+        let (answer, why) = match sent {
+            Ok(response) if response.status().is_success() => (Answer::Taken, String::new()),
+            Ok(response) => {
+                let status = response.status();
+                // The status says enough if the rest does not come.
+                let text = response.text().await.unwrap_or_default();
+                let text: String = text.trim().chars().take(200).collect();
+                (Answer::Refused, format!("{status}: {text}"))
             }
-            Err(error) => Some(with_causes(&error)),
+            Err(error) => (Answer::None, with_causes(&error)),
         };
-        match failure {
-            None => self.succeeded(),
-            Some(why) => self.failed(&why),
-        }
+        self.note(answer, &why);
+        answer
     }
 
-    fn succeeded(&mut self) -> bool {
-        self.pushes.ok.fetch_add(1, Ordering::Relaxed);
-        if self.failures > 0 {
-            tracing::info!(gateway = %self.gateway, "the Pushgateway is back");
+    /// Counts it, and logs when the gateway begins and ends to fail.
+    fn note(&mut self, answer: Answer, why: &str) {
+        if answer == Answer::Taken {
+            self.pushes.ok.fetch_add(1, Ordering::Relaxed);
+            if self.failures > 0 {
+                tracing::info!(gateway = %self.gateway, "the Pushgateway takes pushes again");
+            }
+            self.failures = 0;
+            return;
         }
-        self.failures = 0;
-        self.retry_at = None;
-        true
-    }
-
-    fn failed(&mut self, why: &str) -> bool {
         self.pushes.failed.fetch_add(1, Ordering::Relaxed);
         self.failures = self.failures.saturating_add(1);
-        let wait = back_off(self.failures, self.interval, random());
-        self.retry_at = Some(Instant::now() + wait);
-        // Once when it begins; the metric counts the rest.
         if self.failures == 1 {
             tracing::warn!(gateway = %self.gateway, why, "cannot push; trying again until it works");
         }
-        false
+    }
+
+    fn back_off(&mut self) {
+        let wait = back_off(self.failures, self.interval, random());
+        self.retry_at = Some(Instant::now() + wait);
     }
 }
 
 /// The gateway's address of one group.
-fn group_url(gateway: &Url, group: &str, key: &(ClusterName, NodeName)) -> Option<Url> {
+fn group_url(gateway: &Url, group: &str, key: &Key) -> Option<Url> {
     let mut url = gateway.clone();
     url.path_segments_mut().ok()?.pop_if_empty().extend([
         "metrics",

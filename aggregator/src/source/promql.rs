@@ -31,13 +31,15 @@ pub fn by_job(
 }
 
 /// The series of nodes whose agent has scanned within `fresh`: what an agent said before it fell
-/// silent is not what the job does now.
+/// silent is not what the job does now. A node that is scraped and pushes too counts once.
 #[must_use]
 pub fn series(def: &MetricDef, cluster: Option<&ClusterName>, fresh: Duration) -> String {
     let [cluster_label, instance] = NODE_LABELS;
     let matcher = selector(cluster);
+    let labels: Vec<&str> = def.all_labels().collect();
+    let labels = labels.join(", ");
     format!(
-        "{}{matcher} and on ({cluster_label}, {instance}) (time() - {}{matcher} < {})",
+        "max by ({labels}) ({}{matcher}) and on ({cluster_label}, {instance}) (time() - {}{matcher} < {})",
         def.name,
         AGENT_LAST_SCAN_TIMESTAMP.name,
         fresh.as_secs().max(1)
@@ -46,7 +48,8 @@ pub fn series(def: &MetricDef, cluster: Option<&ClusterName>, fresh: Duration) -
 
 fn selector(cluster: Option<&ClusterName>) -> String {
     // A cluster's name holds no quote, backslash or newline: its type sees to that.
-    cluster.map_or_else(String::new, |cluster| format!("{{cluster=\"{cluster}\"}}"))
+    let [label, _] = NODE_LABELS;
+    cluster.map_or_else(String::new, |cluster| format!("{{{label}=\"{cluster}\"}}"))
 }
 
 #[cfg(test)]
@@ -77,7 +80,8 @@ mod tests {
             by_job(&metric::JOBS_CPUS, Figure::Sum, Some(&cluster), Duration::from_secs(60));
         assert_eq!(
             query,
-            "sum by (cluster, slurm_job) (jobs_cpus{cluster=\"c1\"} and on (cluster, instance) \
+            "sum by (cluster, slurm_job) (max by (cluster, instance, slurm_job) \
+             (jobs_cpus{cluster=\"c1\"}) and on (cluster, instance) \
              (time() - steward_agent_last_scan_timestamp_seconds{cluster=\"c1\"} < 60))"
         );
     }

@@ -1,0 +1,213 @@
+//! The processes of one job: read every scan, with what need not be read again kept.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+
+use steward_common::unit::Bytes;
+
+use crate::config::Scratch;
+use crate::kernel::cgroup::{Members, Pid};
+use crate::kernel::descriptor;
+use crate::kernel::error::{Errors, ReadError};
+use crate::kernel::mount::{Mount, MountTables};
+use crate::kernel::process::{Proc, ProcessId, Stat};
+use crate::kernel::stepd;
+use crate::ledger::IoLedger;
+use crate::node::{Files, Processes};
+
+/// The links of a process's descriptors are read when it is new, when their number changes, and
+/// every so many scans: a file closed and another opened leave the number as it was.
+const LINKS_EVERY: u64 = 20;
+
+/// What is kept of a process from scan to scan.
+#[derive(Debug)]
+struct Kept {
+    started: u64,
+    scan: u64,
+    descriptors: u64,
+    links_read: u64,
+    files: Vec<KeptFile>,
+}
+
+/// An open file by the hash of its path: told apart by 64 bits, and small.
+#[derive(Clone, Copy, Debug)]
+struct KeptFile {
+    path: u64,
+    on_scratch: bool,
+}
+
+/// The processes of a job, from scan to scan.
+#[derive(Debug, Default)]
+pub struct Group {
+    kept: HashMap<Pid, Kept>,
+    scan: u64,
+}
+
+/// What one scan found; a part that could not be read of some process is absent as a whole.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The processes themselves, slurmstepd and placeholders left out.
+    pub processes: Vec<(ProcessId, Stat)>,
+    /// Whether a slurmstepd was among them.
+    pub stepd: bool,
+    /// Sums over the processes.
+    pub totals: Option<Processes>,
+    /// Sums over their files.
+    pub files: Option<Files>,
+    /// Whether the ledger knows the I/O of all of them.
+    pub io_known: bool,
+}
+
+/// What a scan works with.
+pub struct Tools<'a> {
+    /// The proc mount.
+    pub proc: &'a mut Proc,
+    /// The mounts.
+    pub mounts: &'a mut MountTables,
+    /// What counts as scratch.
+    pub scratch: &'a Scratch,
+    /// What goes wrong.
+    pub errors: &'a mut Errors,
+}
+
+impl Group {
+    /// Reads all processes of `members`; their I/O goes to `ledger`.
+    pub fn read(&mut self, members: &Members, ledger: &mut IoLedger, tools: &mut Tools) -> Found {
+        self.scan += 1;
+        ledger.begin();
+        let mut found = Found { io_known: true, ..Found::default() };
+        let (mut totals, mut threads) = (Processes::default(), BTreeMap::<String, u64>::new());
+        let (mut all_read, mut files_known) = (true, true);
+        let mut descriptors = 0_u64;
+        let externs = members.of_extern.iter().map(|pid| (*pid, true));
+        for (pid, of_extern) in members.processes.iter().map(|pid| (*pid, false)).chain(externs) {
+            let stat = match tools.proc.stat(pid) {
+                Ok(stat) => stat,
+                Err(error) => {
+                    if !matches!(error, ReadError::Vanished { .. }) {
+                        all_read = false;
+                        files_known = false;
+                        found.io_known &= ledger.keep(pid);
+                    }
+                    tools.errors.add(error);
+                    continue;
+                }
+            };
+            if stepd::is_stepd(tools.proc, pid, &stat) {
+                found.stepd = true;
+                continue;
+            }
+            if of_extern && stepd::is_placeholder(tools.proc, pid, &stat) {
+                continue;
+            }
+            let id = ProcessId { pid, started: stat.started };
+            found.io_known &= read_io(id, stat.parent, ledger, tools);
+            match self.descriptors(id, tools) {
+                Ok(count) => descriptors += count,
+                Err(error) => {
+                    files_known &= matches!(error, ReadError::Vanished { .. });
+                    tools.errors.add(error);
+                }
+            }
+            totals.count += 1;
+            totals.rss = Bytes::new(totals.rss.get().saturating_add(stat.rss.get()));
+            match threads.get_mut(stat.name.as_str()) {
+                Some(count) => *count += stat.threads,
+                None => {
+                    threads.insert(stat.name.clone(), stat.threads);
+                }
+            }
+            found.processes.push((id, stat));
+        }
+        self.kept.retain(|_, kept| kept.scan == self.scan);
+        keep_zombies(ledger, tools);
+        totals.threads = threads;
+        found.totals = all_read.then_some(totals);
+        found.files = files_known.then(|| self.files(descriptors));
+        found
+    }
+
+    /// The number of a process's descriptors; their links are read if they may have changed.
+    fn descriptors(&mut self, id: ProcessId, tools: &mut Tools) -> Result<u64, ReadError> {
+        let count = tools.proc.descriptors(id.pid)?;
+        let scan = self.scan;
+        if let Some(kept) = self.kept.get_mut(&id.pid)
+            && kept.started == id.started
+            && kept.descriptors == count
+            && scan < kept.links_read + LINKS_EVERY
+        {
+            kept.scan = scan;
+            return Ok(count);
+        }
+        let handle = tools.proc.handle(id)?;
+        let read = descriptor::read(&handle, tools.mounts, tools.errors)?;
+        let files = read
+            .files
+            .iter()
+            .map(|file| KeptFile {
+                path: hash(&file.path),
+                on_scratch: on_scratch(tools.scratch, &file.path, &file.mount),
+            })
+            .collect();
+        // Spread, so that not all processes of a job come due in the same scan.
+        let links_read = scan + u64::from(id.pid) % LINKS_EVERY / 2;
+        let kept = Kept { started: id.started, scan, descriptors: count, links_read, files };
+        self.kept.insert(id.pid, kept);
+        Ok(count)
+    }
+
+    /// Distinct files over all processes.
+    fn files(&self, descriptors: u64) -> Files {
+        let mut distinct = BTreeSet::new();
+        let mut scratch = BTreeSet::new();
+        for file in self.kept.values().flat_map(|kept| &kept.files) {
+            distinct.insert(file.path);
+            if file.on_scratch {
+                scratch.insert(file.path);
+            }
+        }
+        let count = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
+        Files { descriptors, distinct: count(distinct.len()), on_scratch: count(scratch.len()) }
+    }
+}
+
+/// False if the process is there and its I/O is not known.
+fn read_io(id: ProcessId, parent: Pid, ledger: &mut IoLedger, tools: &mut Tools) -> bool {
+    match tools.proc.io(id.pid) {
+        Ok(io) => {
+            ledger.see(id, parent, io);
+            true
+        }
+        Err(error) => {
+            let known = matches!(error, ReadError::Vanished { .. }) || ledger.keep(id.pid);
+            tools.errors.add(error);
+            known
+        }
+    }
+}
+
+/// Zombies are in no cgroup any more, yet nobody has taken their I/O over.
+fn keep_zombies(ledger: &mut IoLedger, tools: &mut Tools) {
+    for id in ledger.missing() {
+        let zombie = tools
+            .proc
+            .stat(id.pid)
+            .is_ok_and(|stat| stat.started == id.started && stat.state == 'Z');
+        if zombie && let (Ok(io), Some(parent)) = (tools.proc.io(id.pid), ledger.parent(id)) {
+            ledger.see(id, parent, io);
+        }
+    }
+}
+
+/// By text alone: the file system may hang.
+fn on_scratch(scratch: &Scratch, path: &Path, mount: &Mount) -> bool {
+    scratch.paths.iter().any(|prefix| path.starts_with(prefix))
+        || scratch.mount_types.contains(&mount.kind)
+}
+
+fn hash(path: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    hasher.finish()
+}
