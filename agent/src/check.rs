@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
+use std::io::ErrorKind;
+use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
@@ -146,6 +148,7 @@ fn jobs(scanner: &mut Scanner, report: &mut Report) {
     for (name, parents) in named {
         report.add("scopes", Grade::Ok, format!("{name} in {}", parents.join(", ")));
     }
+    namespace(scan.nodes.iter().any(|node| node.leftovers > 0), report);
     for node in &scan.nodes {
         let running = node.jobs.iter().filter(|job| !job.ended);
         let (mut count, mut processes, mut blind) = (0_u64, 0, 0);
@@ -174,6 +177,23 @@ fn jobs(scanner: &mut Scanner, report: &mut Report) {
         }
     }
     complaints(&scan.errors, report);
+}
+
+/// The first pid namespace has this number on every kernel.
+const HOST_NAMESPACE: &str = "pid:[4026531836]";
+
+/// In a container with slurmd the agent sees all it needs; beside one, job directories look empty.
+fn namespace(leftovers: bool, report: &mut Report) {
+    let own = std::fs::read_link("/proc/self/ns/pid");
+    if own.is_ok_and(|own| own == Path::new(HOST_NAMESPACE)) {
+        return;
+    }
+    let grade = if leftovers { Grade::Trouble } else { Grade::Note };
+    report.add(
+        "namespace",
+        grade,
+        "in another pid namespace than the host's: right only if slurmd runs in it too, else jobs look empty",
+    );
 }
 
 fn complaints(errors: &Errors, report: &mut Report) {
@@ -214,10 +234,15 @@ fn capabilities(status: &str) -> Option<u64> {
 }
 
 async fn outputs(config: &Config, report: &mut Report) {
-    if config.scrape.enabled {
-        report.add("scrape", Grade::Ok, format!("http://{}/metrics", config.scrape.listen));
-    } else {
-        report.add("scrape", Grade::Note, "off");
+    let listen = config.scrape.listen;
+    match TcpListener::bind(listen) {
+        _ if !config.scrape.enabled => report.add("scrape", Grade::Note, "off"),
+        Ok(_) => report.add("scrape", Grade::Ok, format!("http://{listen}/metrics")),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            let text = format!("{listen} is in use: by an agent that runs already?");
+            report.add("scrape", Grade::Note, text);
+        }
+        Err(error) => report.add("scrape", Grade::Trouble, format!("{listen}: {error}")),
     }
     let Some(gateway) = &config.push.gateway else {
         let (grade, text) = if config.scrape.enabled {
@@ -235,10 +260,18 @@ async fn outputs(config: &Config, report: &mut Report) {
 }
 
 async fn ready(gateway: &str, timeout: Duration) -> Result<(), String> {
-    let client = reqwest::Client::builder().timeout(timeout).build().map_err(|e| e.to_string())?;
-    let url = format!("{}/-/ready", gateway.trim_end_matches('/'));
+    let client = reqwest::Client::builder()
+        .timeout(timeout)
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .map_err(|error| error.to_string())?;
+    // Only a Pushgateway has this page.
+    let url = format!("{}/api/v1/status", gateway.trim_end_matches('/'));
     let answer = client.get(&url).send().await.map_err(|error| error.to_string())?;
-    answer.error_for_status().map(|_| ()).map_err(|error| error.to_string())
+    match answer.status() {
+        status if status.is_success() => Ok(()),
+        status => Err(format!("{status} for {url}: is this a Pushgateway?")),
+    }
 }
 
 #[cfg(test)]

@@ -72,12 +72,12 @@ pub struct Settings {
     #[arg(long, global = true, value_name = "ADDRESS", env = "STEWARD_AGENT_LISTEN")]
     pub listen: Option<SocketAddr>,
     /// Do not listen.
-    #[arg(long, global = true, conflicts_with = "listen")]
+    #[arg(long, global = true)]
     pub no_listen: bool,
     /// Pushgateway to push to, such as http://127.0.0.1:9091.
     #[arg(long, global = true, value_name = "URL", env = "STEWARD_AGENT_PUSH")]
     pub push: Option<String>,
-    /// What to log: error, warn, info, debug or trace.
+    /// What to log: error, warn, info, debug, trace or off.
     #[arg(long, global = true, value_name = "LEVEL", env = "STEWARD_AGENT_LOG")]
     pub log: Option<String>,
 }

@@ -31,7 +31,7 @@ pub struct Config {
     pub interval: Span,
     /// For how many intervals the final values of an ended job stay visible.
     pub linger: u32,
-    /// What is logged: a level, or a filter.
+    /// What is logged: error, warn, info, debug, trace or off.
     pub log: String,
     /// Where things are.
     pub paths: Paths,
@@ -57,6 +57,8 @@ pub struct Paths {
     pub proc: PathBuf,
     /// Slurm's configuration; looked for in the usual places if not set.
     pub slurm_conf: Option<PathBuf>,
+    /// What a restarted agent must know; an empty path turns it off.
+    pub state: PathBuf,
 }
 
 /// Which sets of metrics are exported.
@@ -79,7 +81,7 @@ pub struct Exclude {
 
 /// A user by name or by number.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a user name or a numeric user id")]
 pub enum UserRef {
     /// A numeric user id.
     Uid(u32),
@@ -153,7 +155,12 @@ impl Default for Config {
 
 impl Default for Paths {
     fn default() -> Self {
-        Self { cgroup: DEFAULT_ROOT.into(), proc: "/proc".into(), slurm_conf: None }
+        Self {
+            cgroup: DEFAULT_ROOT.into(),
+            proc: "/proc".into(),
+            slurm_conf: None,
+            state: "/run/steward-agent/state.json".into(),
+        }
     }
 }
 
@@ -277,11 +284,15 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         let senseless =
             |key, message: &str| Err(ConfigError::Senseless { key, message: message.to_owned() });
-        if self.interval.0 < Duration::from_millis(100) {
-            return senseless("interval", "must be at least 100ms");
+        let (least, most) = (Duration::from_millis(100), Duration::from_secs(3600));
+        if !(least..=most).contains(&self.interval.0) {
+            return senseless("interval", "must be from 100ms to 60m");
         }
-        if self.push.timeout.0.is_zero() {
-            return senseless("push.timeout", "must be more than 0");
+        if !(least..=most).contains(&self.push.timeout.0) {
+            return senseless("push.timeout", "must be from 100ms to 60m");
+        }
+        if !["error", "warn", "info", "debug", "trace", "off"].contains(&self.log.as_str()) {
+            return senseless("log", "must be error, warn, info, debug, trace or off");
         }
         if !(0.0..=1.0).contains(&self.push.spread) {
             return senseless("push.spread", "must be from 0 to 1");
@@ -347,6 +358,10 @@ mod tests {
     fn senseless_values_are_refused_by_key() {
         for (text, key) in [
             ("interval = \"0s\"", "interval"),
+            ("interval = \"18446744073709551615s\"", "interval"),
+            ("log = \"warning\"", "log"),
+            ("log = \"\"", "log"),
+            ("[push]\ntimeout = \"0s\"", "push.timeout"),
             ("[push]\ngateway = \"localhost:9091\"", "push.gateway"),
             ("[push]\nspread = 1.5", "push.spread"),
             ("[push]\nspread = nan", "push.spread"),

@@ -103,7 +103,12 @@ impl Group {
             }
             let id = ProcessId { pid, started: stat.started };
             found.io_known &= read_io(id, stat.parent, ledger, tools);
-            match self.descriptors(id, tools) {
+            let (mut open, mut rss) = (id, stat.rss);
+            if stat.state == 'Z' && stat.threads > 1 {
+                let Some((tid, thread)) = tools.proc.live_thread(pid) else { continue };
+                (open, rss) = (ProcessId { pid: tid, started: thread.started }, thread.rss);
+            }
+            match self.descriptors(open, tools) {
                 Ok(count) => descriptors += count,
                 Err(error) => {
                     files_known &= matches!(error, ReadError::Vanished { .. });
@@ -111,7 +116,7 @@ impl Group {
                 }
             }
             totals.count += 1;
-            totals.rss = Bytes::new(totals.rss.get().saturating_add(stat.rss.get()));
+            totals.rss = Bytes::new(totals.rss.get().saturating_add(rss.get()));
             match threads.get_mut(stat.name.as_str()) {
                 Some(count) => *count += stat.threads,
                 None => {

@@ -49,7 +49,9 @@ impl Host {
             .paths
             .slurm_conf
             .clone()
-            .or_else(|| std::env::var_os("SLURM_CONF").map(PathBuf::from))
+            .or_else(|| {
+                std::env::var_os("SLURM_CONF").filter(|path| !path.is_empty()).map(PathBuf::from)
+            })
             .or_else(|| CONF_PATHS.iter().map(PathBuf::from).find(|path| path.is_file()));
         if let Some(path) = path {
             let (conf, trouble) = read_conf(&path);

@@ -7,11 +7,13 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::kernel::cgroup::{CpuStats, Pid};
 use crate::kernel::process::{Io, ProcessId};
 
 /// One CPU time that goes on when its directory is made anew.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 struct Counter {
     base: Duration,
     last: Duration,
@@ -30,8 +32,8 @@ impl Counter {
     }
 }
 
-/// The CPU times of a job.
-#[derive(Debug, Default)]
+/// The CPU times of a job. All of it is kept over a restart of the agent.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct CpuLedger {
     generation: Option<u64>,
     total: Counter,
@@ -54,6 +56,12 @@ impl CpuLedger {
         }
     }
 
+    /// What a restarted agent must know.
+    #[must_use]
+    pub fn base(&self) -> CpuBase {
+        self.clone()
+    }
+
     /// The making of the directory that was seen last.
     #[must_use]
     pub const fn generation(&self) -> Option<u64> {
@@ -74,6 +82,16 @@ struct Seen {
     scan: u64,
 }
 
+/// What is kept of the CPU times over a restart of the agent.
+pub type CpuBase = CpuLedger;
+
+/// What is kept of the I/O over a restart of the agent.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub struct IoBase {
+    base: [u64; 6],
+    shown: [u64; 6],
+}
+
 /// The I/O of a job: that of its live processes, and that of ended ones which nobody carries on.
 ///
 /// When a process is waited for, the kernel adds its I/O to the parent's. So an ended process
@@ -90,6 +108,18 @@ pub struct IoLedger {
 }
 
 impl IoLedger {
+    /// Goes on from what an earlier agent knew.
+    #[must_use]
+    pub fn resumed(kept: IoBase) -> Self {
+        Self { base: kept.base, shown: kept.shown, ..Self::default() }
+    }
+
+    /// What a restarted agent must know.
+    #[must_use]
+    pub fn base(&self) -> IoBase {
+        IoBase { base: self.base, shown: self.shown }
+    }
+
     /// Begins a scan.
     pub fn begin(&mut self) {
         self.scan += 1;

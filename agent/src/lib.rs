@@ -22,9 +22,11 @@ pub mod sample;
 pub mod scan;
 pub mod shutdown;
 mod span;
+mod state;
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -41,6 +43,7 @@ use publish::{NodeSamples, Pushes, Snapshot};
 use sample::Samples;
 use scan::Scanner;
 use shutdown::Shutdown;
+use state::State;
 
 /// An agent that has its listener and is ready to run.
 #[derive(Debug)]
@@ -58,9 +61,19 @@ impl Agent {
     /// If a setting makes no sense, the address is taken, or there are no cgroups.
     pub async fn new(config: Config) -> anyhow::Result<Self> {
         config.check()?;
+        if !config.scrape.enabled && config.push.gateway.is_none() {
+            anyhow::bail!(
+                "nobody would see anything: switch scrape.enabled on or set push.gateway"
+            );
+        }
         let pushes = Arc::new(Pushes::default());
         let pusher = Pusher::new(&config.push, config.interval.0, Arc::clone(&pushes))?;
-        let scanner = Scanner::new(config.clone())?;
+        let mut scanner = Scanner::new(config.clone())?;
+        let state = (config.paths.state != Path::new(""))
+            .then(|| State::new(&config.paths.state, config.node.as_ref(), &config.paths.proc));
+        if let Some(Err(trouble)) = state.as_ref().map(|state| scanner.resume(state)) {
+            tracing::warn!("{trouble}: counters of running jobs start anew");
+        }
         if let Some(trouble) = &scanner.host().trouble {
             tracing::warn!("slurm.conf: {trouble}");
         }
@@ -72,7 +85,7 @@ impl Agent {
             None
         };
         let pushes = pusher.is_some().then_some(pushes);
-        let rounds = Rounds::new(&config, scanner, pushes);
+        let rounds = Rounds { state, ..Rounds::new(&config, scanner, pushes) };
         Ok(Self { config, rounds, listener, pusher })
     }
 
@@ -167,6 +180,7 @@ pub struct Rounds {
     selection: sample::Selection,
     pushes: Option<Arc<Pushes>>,
     complaints: Vec<String>,
+    state: Option<State>,
 }
 
 impl Rounds {
@@ -174,7 +188,14 @@ impl Rounds {
     #[must_use]
     pub fn new(config: &Config, scanner: Scanner, pushes: Option<Arc<Pushes>>) -> Self {
         let own = Own::new(SystemTime::now());
-        Self { scanner, own, selection: config.metrics.into(), pushes, complaints: Vec::new() }
+        Self {
+            scanner,
+            own,
+            selection: config.metrics.into(),
+            pushes,
+            complaints: Vec::new(),
+            state: None,
+        }
     }
 
     /// Does one scan.
@@ -182,7 +203,8 @@ impl Rounds {
         let (began, at) = (SystemTime::now(), Instant::now());
         let scan = self.scanner.scan();
         self.own.note(began, at.elapsed(), &scan.errors);
-        self.log(&scan.errors);
+        let saved = self.state.as_ref().map(|state| self.scanner.save(state));
+        self.log(&scan.errors, saved.and_then(Result::err));
         let nodes = scan
             .nodes
             .iter()
@@ -195,12 +217,14 @@ impl Rounds {
                 NodeSamples { jobs: (!node.jobs.is_empty()).then_some(jobs), own }
             })
             .collect();
-        Snapshot { at, nodes }
+        Snapshot { at, nodes, whole: !scan.errors.unlisted() }
     }
 
     /// Each complaint once, for as long as it lasts; the counts are in the metrics.
-    fn log(&mut self, errors: &Errors) {
-        let now: Vec<String> = errors.worth_logging().iter().map(ToString::to_string).collect();
+    fn log(&mut self, errors: &Errors, unsaved: Option<String>) {
+        let read = errors.worth_logging().iter().map(ToString::to_string);
+        let unsaved = unsaved.map(|why| format!("{why}: after a restart counters start anew"));
+        let now: Vec<String> = read.chain(unsaved).collect();
         for complaint in now.iter().filter(|complaint| !self.complaints.contains(complaint)) {
             tracing::warn!("{complaint}");
         }

@@ -8,31 +8,32 @@ use steward_agent::cli::{Cli, Command};
 use steward_agent::config::Config;
 use steward_agent::{Agent, catalogue, check, once};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let config = match cli.settings.load() {
-        Ok(config) => config,
-        Err(error) => return complain(&format!("{error}"), 2),
+    let done = match cli.command.unwrap_or(Command::Run) {
+        // The list is the same whatever the configuration.
+        Command::Metrics { json } => catalogue::list(json).and_then(|list| print(&list)),
+        wanted => match cli.settings.load() {
+            Ok(config) => command(wanted, config),
+            Err(error) => return complain(&error.to_string(), 2),
+        },
     };
-    let filter = match EnvFilter::try_new(&config.log) {
-        Ok(filter) => filter,
-        Err(error) => return complain(&format!("log: {}: {error}", config.log), 2),
-    };
+    done.unwrap_or_else(|error| complain(&format!("{error:#}"), 1))
+}
+
+fn start_log(config: &Config) {
     tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_max_level(config.log.parse().unwrap_or(LevelFilter::INFO))
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .init();
-    match command(cli.command.unwrap_or(Command::Run), config) {
-        Ok(code) => code,
-        Err(error) => complain(&format!("{error:#}"), 1),
-    }
 }
 
 fn command(command: Command, config: Config) -> anyhow::Result<ExitCode> {
+    start_log(&config);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match command {
         Command::Run => {
@@ -42,7 +43,7 @@ fn command(command: Command, config: Config) -> anyhow::Result<ExitCode> {
             result.map(|()| ExitCode::SUCCESS)
         }
         Command::Once { window } => print(&once::run(&config, window.0)?),
-        Command::Metrics { json } => print(&catalogue::list(json)?),
+        Command::Metrics { .. } => Ok(ExitCode::SUCCESS),
         Command::Check { json } => {
             let report = runtime.block_on(check::run(&config));
             print(&if json {

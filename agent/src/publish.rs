@@ -32,6 +32,8 @@ pub struct Snapshot {
     pub at: Instant,
     /// The nodes of this host; none while the cluster's name is not known.
     pub nodes: Vec<NodeSamples>,
+    /// Whether every directory could be listed.
+    pub whole: bool,
 }
 
 impl Snapshot {

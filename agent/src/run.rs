@@ -10,7 +10,7 @@ use crate::group::{Found, Group};
 use crate::kernel::environment::{self, Environment};
 use crate::kernel::error::Errors;
 use crate::kernel::process::{Proc, ProcessId};
-use crate::ledger::{CpuLedger, IoLedger};
+use crate::ledger::{CpuLedger, IoBase, IoLedger};
 use crate::node::JobSample;
 
 /// How many environments of one job are looked at in one scan; the first is nearly always the one.
@@ -39,12 +39,35 @@ pub struct Run {
     owner: Option<Uid>,
     environments_read: HashSet<(ProcessId, String)>,
     before: Option<(Instant, Duration)>,
+    /// SLURM_RESTART_COUNT when the environment was last learnt; the inner one is Slurm's own.
+    restarts_before: Option<Option<String>>,
 }
 
 impl Run {
     /// A run that begins.
     pub fn new(sluid: Option<Sluid>, environment: Option<Environment>) -> Self {
         Self { sluid, environment, ..Self::default() }
+    }
+
+    /// A run that an earlier agent saw.
+    pub fn resumed(
+        sluid: Option<Sluid>,
+        restarts: Option<String>,
+        cpu: CpuLedger,
+        io: IoBase,
+    ) -> Self {
+        let io = IoLedger::resumed(io);
+        Self { sluid, cpu, io, restarts_before: Some(restarts), ..Self::default() }
+    }
+
+    /// Whether the environment says that this is another run than the one before. It is asked when
+    /// the directory was made anew: a new step of the same run, or a requeue.
+    pub fn is_requeue(&self) -> bool {
+        let now = self.environment.as_ref().map(|known| known.restarts.clone());
+        match (&self.restarts_before, now) {
+            (Some(before), Some(now)) => *before != now,
+            _ => false,
+        }
     }
 
     /// Cores kept busy since the scan before. `now` is when the CPU time was read.
@@ -76,6 +99,13 @@ impl Run {
             }
         }
         root
+    }
+
+    /// Forgets what Slurm told the job's processes, but for what a requeue is told by.
+    pub fn forget_environment(&mut self) {
+        if let Some(known) = self.environment.take() {
+            self.restarts_before = Some(known.restarts);
+        }
     }
 
     /// Looks for what Slurm told the job's processes, unless it is known.

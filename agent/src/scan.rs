@@ -11,7 +11,7 @@ use steward_common::slurm::sluid::Sluid;
 use crate::config::Config;
 use crate::group::Tools;
 use crate::host::Host;
-use crate::kernel::cgroup::{Hierarchy, JobPlace, NoHierarchy};
+use crate::kernel::cgroup::{Hierarchy, JobPlace, NothingToRead};
 use crate::kernel::error::{Errors, Reason};
 use crate::kernel::mount::MountTables;
 use crate::kernel::process::Proc;
@@ -19,6 +19,7 @@ use crate::kernel::stepd;
 use crate::names::{Names, Slow};
 use crate::node::{JobSample, Node};
 use crate::run::Run;
+use crate::state::State;
 
 /// What one scan found.
 #[derive(Debug)]
@@ -48,8 +49,12 @@ impl Scanner {
     /// Looks where things are.
     ///
     /// # Errors
-    /// If there is no cgroup hierarchy.
-    pub fn new(config: Config) -> Result<Self, NoHierarchy> {
+    /// If there are no cgroups or no processes.
+    pub fn new(config: Config) -> Result<Self, NothingToRead> {
+        let proc = &config.paths.proc;
+        if !proc.join("self").exists() && !proc.join("1").exists() {
+            return Err(NothingToRead::NoProcesses(proc.clone()));
+        }
         Ok(Self {
             hierarchy: Hierarchy::detect(&config.paths.cgroup)?,
             host: Host::discover(&config),
@@ -71,6 +76,23 @@ impl Scanner {
     #[must_use]
     pub const fn hierarchy(&self) -> &Hierarchy {
         &self.hierarchy
+    }
+
+    /// Goes on from what an earlier agent left in `state`.
+    ///
+    /// # Errors
+    /// If the file cannot be understood; everything starts anew then.
+    pub fn resume(&mut self, state: &State) -> Result<(), String> {
+        self.runs = state.load()?;
+        Ok(())
+    }
+
+    /// Leaves what a later agent must know in `state`.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn save(&self, state: &State) -> Result<(), String> {
+        state.save(&self.runs)
     }
 
     /// How many step and task directories the jobs of `node` have.
@@ -117,7 +139,7 @@ impl Scanner {
         if self.host.cluster.is_none() {
             self.learn_cluster(jobs.values());
         }
-        let ended = self.linger(&jobs);
+        let ended = self.linger(&jobs, errors.unlisted());
         let Some(cluster) = self.host.cluster.clone() else {
             return Scan { nodes: Vec::new(), errors };
         };
@@ -165,8 +187,12 @@ impl Scanner {
     }
 
     /// The final values of jobs that are gone, for as long as they are to be seen. A rate is not
-    /// one: nothing runs any more.
-    fn linger(&mut self, running: &BTreeMap<Key, JobSample>) -> Vec<(Key, JobSample)> {
+    /// one: nothing runs any more. Where something could not be listed, nobody is gone.
+    fn linger(
+        &mut self,
+        running: &BTreeMap<Key, JobSample>,
+        unlisted: bool,
+    ) -> Vec<(Key, JobSample)> {
         let most = self.config.linger;
         let mut ended = Vec::new();
         self.runs.retain(|key, run| {
@@ -174,10 +200,13 @@ impl Scanner {
                 run.lingered = 0;
                 return true;
             }
-            run.lingered += 1;
+            if !unlisted {
+                run.lingered += 1;
+            }
             let lingers = run.lingered <= most;
             if lingers && let Some(last) = run.last.clone() {
-                ended.push((key.clone(), JobSample { ended: true, cores_busy: None, ..last }));
+                let ended_now = !unlisted;
+                ended.push((key.clone(), JobSample { ended: ended_now, cores_busy: None, ..last }));
             }
             lingers
         });
@@ -216,8 +245,11 @@ impl Scanner {
             Tools { proc: &mut self.proc, mounts, scratch: &self.config.scratch, errors };
         let found = run.group.read(&members, &mut run.io, &mut tools);
         let has_stepd = found.stepd || !members.stepds.is_empty();
-        let empty = found.processes.is_empty() && members.processes.is_empty();
-        if empty && !has_stepd && !live_steps.has(key.1, &mut self.proc) {
+        if found.processes.is_empty()
+            && found.totals.is_some()
+            && !has_stepd
+            && !live_steps.has(key.1, &mut self.proc)
+        {
             // Its last values linger if it was a job a moment ago.
             if run.last.is_some() {
                 self.runs.insert(key.clone(), run);
@@ -230,21 +262,17 @@ impl Scanner {
         if self.excluded(owner, &user) {
             return Found::Nothing;
         }
-        if run.cpu.generation().is_some_and(|old| old != generation) {
-            // A new step of the same run, or a requeue: the environment tells.
-            let before = run.environment.take();
-            run.learn_environment(key.1, &found, &mut self.proc, errors);
-            if let (Some(before), Some(now)) = (&before, &run.environment)
-                && before.restarts != now.restarts
-            {
-                run = Run::new(sluid, run.environment);
-                let mut tools =
-                    Tools { proc: &mut self.proc, mounts, scratch: &self.config.scratch, errors };
-                run.group.read(&members, &mut run.io, &mut tools);
-            }
-            run.environment = run.environment.or(before);
+        let remade = run.cpu.generation().is_some_and(|old| old != generation);
+        if remade {
+            run.forget_environment();
         }
         run.learn_environment(key.1, &found, &mut self.proc, errors);
+        if remade && run.is_requeue() {
+            run = Run::new(sluid, run.environment);
+            let mut tools =
+                Tools { proc: &mut self.proc, mounts, scratch: &self.config.scratch, errors };
+            run.group.read(&members, &mut run.io, &mut tools);
+        }
         let environment = run.environment.clone().unwrap_or_default();
 
         let io = run.io.finish();

@@ -37,7 +37,7 @@ fn file(text: &str) -> (tempfile::TempDir, String) {
 fn a_missing_cgroup_root_is_named_and_every_command_says_so() {
     let (_dir, path) = file("[paths]\ncgroup = \"/no/such/cgroup\"\n");
     for verb in ["run", "once"] {
-        let output = run(&[verb, "--config", &path, "--no-listen"]);
+        let output = run(&[verb, "--config", &path, "--listen", "127.0.0.1:0"]);
         fails(&output, 1, &["steward-agent: ", "/no/such/cgroup", "paths.cgroup"]);
     }
     let output = run(&["check", "--config", &path]);
@@ -157,6 +157,25 @@ fn a_reader_that_stops_early_is_not_an_error() {
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
 }
 
+/// From another pid namespace a cgroup's processes have no numbers: that is trouble, not an empty
+/// node.
+#[test]
+fn an_agent_outside_the_hosts_pid_namespace_says_so() {
+    let mut group = JobGroup::make("stwns", 0, 900_022);
+    group.add(Command::new("sleep").arg("600"));
+    let program = command(&["check", "--node", "stwns", "--listen", "127.0.0.1:0"]);
+    let output = Command::new("unshare")
+        .args(["--mount", "--pid", "--fork", "--mount-proc"])
+        .arg(program.get_program())
+        .args(program.get_args())
+        .env("SLURM_CONF", steward_tests::testbed::Testbed::get().slurm_conf())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("another pid namespace"), "{text}");
+}
+
 /// A read that never returns: the agent cannot be kept from ending by it.
 #[test]
 fn a_file_that_never_answers_does_not_keep_the_agent_from_ending() {
@@ -170,8 +189,15 @@ fn a_file_that_never_answers_does_not_keep_the_agent_from_ending() {
         recorded.cgroup(),
         recorded.proc()
     ));
-    let mut agent =
-        Process::start(&["run", "--config", &path, "--no-listen", "--interval", "200ms"]);
+    let mut agent = Process::start(&[
+        "run",
+        "--config",
+        &path,
+        "--listen",
+        "127.0.0.1:0",
+        "--interval",
+        "200ms",
+    ]);
     // This end opens only once the agent waits at the other, and never writes.
     let _silent = wait::until("the agent hangs in its scan", PATIENCE, || {
         let mut options = fs::OpenOptions::new();

@@ -10,4 +10,5 @@ mod numbers;
 mod outputs;
 mod promql;
 mod push;
+mod runs;
 mod who;

@@ -112,6 +112,35 @@ fn processes_threads_and_memory_are_those_of_the_program() {
     assert!((percent / 3.0 - per_core).abs() < 1e-9, "{percent} / 3 is not {per_core}");
 }
 
+/// A process whose first thread has ended is a zombie by its own files, and lives in its threads'.
+#[test]
+fn a_process_that_lives_on_in_its_threads_is_measured() {
+    let agent = RunningAgent::start(config());
+    let dir = shared::directory();
+    let path = dir.path().display();
+    let job = submit(
+        "stw-alice",
+        &["-n1", "--mem=300M"],
+        &format!(
+            "#!/usr/bin/python3\n\
+             import ctypes, threading, time\n\
+             def hold():\n\
+             \x20 block = bytearray(64 << 20); block[::4096] = b'x' * len(block[::4096])\n\
+             \x20 files = [open(f'{path}/z{{n}}', 'w') for n in range(7)]\n\
+             \x20 ready.set(); time.sleep(600)\n\
+             ready = threading.Event()\n\
+             threading.Thread(target=hold).start(); ready.wait()\n\
+             ctypes.CDLL(None).syscall({exit}, 0)\n",
+            exit = nix::libc::SYS_exit
+        ),
+    );
+    let (files, metrics) = job_value(&agent, &job, "jobs_opened_files", |files| files >= 7.0);
+    assert_eq!(files, 7.0);
+    let rss = metrics.job("jobs_rss", &job.id).unwrap();
+    assert!((64.0..128.0).contains(&rss), "{rss} MiB");
+    assert_eq!(metrics.job("jobs_processes", &job.id), Some(1.0));
+}
+
 #[test]
 fn opened_files_are_distinct_files_and_descriptors_are_all() {
     let agent = RunningAgent::start(config());

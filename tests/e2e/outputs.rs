@@ -1,11 +1,12 @@
 //! The listener and the commands that print.
 
 use std::io::Write;
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use steward_common::metric::{CATALOGUE, Set};
-use steward_tests::agent::{RunningAgent, config, run};
+use steward_tests::agent::{Process, RunningAgent, config, run};
 use steward_tests::exposition::Exposition;
 use steward_tests::http;
 use steward_tests::slurm::submit;
@@ -141,6 +142,32 @@ fn the_client_chooses_the_format_and_prometheus_text_is_the_default() {
         assert!(found.starts_with(content_type), "{accept}: {found}");
         assert!(answer.bytes().unwrap().starts_with(start.as_bytes()), "{accept}");
     }
+}
+
+#[test]
+fn idle_connections_cannot_use_up_the_agents_descriptors() {
+    let port = steward_tests::gateway::own_port();
+    let address = format!("127.0.0.1:{port}");
+    let agent = Process::start(&["run", "--listen", &address, "--interval", "200ms"]);
+    let url = format!("http://{address}/metrics");
+    wait::until_true("the agent answers", PATIENCE, || {
+        http::get(&url).is_ok_and(|answer| answer.status().is_success())
+    });
+    let mut idle = Vec::new();
+    for _ in 0..300 {
+        // The backlog may be full: that is a limit too.
+        let address = address.parse().unwrap();
+        idle.extend(TcpStream::connect_timeout(&address, Duration::from_millis(100)).ok());
+    }
+    assert!(idle.len() > 100, "only {} connections", idle.len());
+    let held = || std::fs::read_dir(format!("/proc/{}/fd", agent.0.id())).unwrap().count();
+    // Sixty-four connections and a dozen of its own.
+    wait::until_true("the limit is reached", PATIENCE, || held() > 64);
+    assert!(held() < 100, "{} descriptors", held());
+    drop(idle);
+    wait::until_true("the agent answers again", PATIENCE, || {
+        http::get(&url).is_ok_and(|answer| answer.status().is_success())
+    });
 }
 
 #[test]

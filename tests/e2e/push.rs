@@ -137,7 +137,8 @@ fn a_gateway_that_is_away_for_a_minute_is_found_again() {
     let metrics = gateway.metrics();
     let failed =
         metrics.value("steward_agent_pushes_total", &[("instance", "n1"), ("outcome", "failed")]);
-    assert!(failed.unwrap() >= 2.0, "failures are counted: {failed:?}");
+    // At 500 ms a minute has 120 pushes; waits that double up to 30 s leave about ten tries.
+    assert!((2.0..30.0).contains(&failed.unwrap()), "failures are counted and few: {failed:?}");
     assert_eq!(agent.signal(Signal::SIGTERM), Some(0));
     wait::until_true("nothing is left", PATIENCE, || gateway.groups().is_empty());
 }

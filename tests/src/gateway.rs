@@ -107,7 +107,7 @@ impl Drop for Gateway {
 ///
 /// # Panics
 /// If there is none.
-fn own_port() -> u16 {
+pub fn own_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(18_100);
     loop {
         let port = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -131,9 +131,9 @@ pub enum Hierarchy {
     V2(V2),
 }
 
-/// Why there is no hierarchy to read.
+/// Why there is nothing to read.
 #[derive(Debug, thiserror::Error)]
-pub enum NoHierarchy {
+pub enum NothingToRead {
     /// The root is not there.
     #[error("cgroup root {} does not exist: mount cgroups, or set paths.cgroup in the configuration", .0.display())]
     Missing(PathBuf),
@@ -143,6 +143,9 @@ pub enum NoHierarchy {
         .0.display()
     )]
     Empty(PathBuf),
+    /// There are no processes.
+    #[error("{} holds no processes: set paths.proc to the mount of proc", .0.display())]
+    NoProcesses(PathBuf),
 }
 
 impl Hierarchy {
@@ -150,9 +153,9 @@ impl Hierarchy {
     ///
     /// # Errors
     /// If there is no hierarchy at `root`.
-    pub fn detect(root: &Path) -> Result<Self, NoHierarchy> {
+    pub fn detect(root: &Path) -> Result<Self, NothingToRead> {
         if !root.is_dir() {
-            return Err(NoHierarchy::Missing(root.to_path_buf()));
+            return Err(NothingToRead::Missing(root.to_path_buf()));
         }
         // cgroups-rs asks statfs, which is the kernel's own word, but knows one mount point only; a
         // recorded tree or a bind mount is told by the file that every v2 root has.
@@ -164,7 +167,7 @@ impl Hierarchy {
         if unified {
             return Ok(Self::V2(V2::new(root)));
         }
-        V1::new(root).map(Self::V1).ok_or_else(|| NoHierarchy::Empty(root.to_path_buf()))
+        V1::new(root).map(Self::V1).ok_or_else(|| NothingToRead::Empty(root.to_path_buf()))
     }
 
     /// `v1` or `v2`.
@@ -246,14 +249,22 @@ pub(super) fn collect(dir: &Path, into: &mut BTreeSet<Pid>, errors: &mut Errors)
 /// The processes of `dir` itself.
 pub(super) fn pids(dir: &Path, into: &mut BTreeSet<Pid>, errors: &mut Errors) {
     let path = dir.join("cgroup.procs");
-    let Some(text) = errors.take(file::list(&path)) else { return };
+    let text = match file::list(&path) {
+        Ok(text) => text,
+        Err(error) => return errors.add_unlisted(error),
+    };
+    let mut foreign = false;
     for line in text.lines() {
         match errors.take(file::number(&path, line)).map(Pid::try_from) {
             // 0 stands for a process of another pid namespace: there is no /proc entry to read.
-            Some(Ok(pid)) if pid != 0 => {
+            Some(Ok(0)) => foreign = true,
+            Some(Ok(pid)) => {
                 into.insert(pid);
             }
             _ => {}
         }
+    }
+    if foreign {
+        errors.add(ReadError::Foreign { path });
     }
 }

@@ -35,6 +35,15 @@ pub enum ReadError {
         /// What was there, cut to a readable length.
         found: String,
     },
+    /// The cgroup holds processes that have no number here.
+    #[error(
+        "{}: holds processes of another pid namespace: run steward-agent in the host's own",
+        path.display()
+    )]
+    Foreign {
+        /// The list of processes.
+        path: PathBuf,
+    },
     /// Anything else the kernel said.
     #[error("{}: {source}", path.display())]
     Io {
@@ -72,6 +81,7 @@ impl ReadError {
             Self::Vanished { .. } => Reason::Vanished,
             Self::Denied { .. } => Reason::Permission,
             Self::Malformed { .. } => Reason::Malformed,
+            Self::Foreign { .. } => Reason::Namespace,
             Self::Io { .. } => Reason::Io,
         }
     }
@@ -86,6 +96,8 @@ pub enum Reason {
     Malformed,
     /// A user name could not be looked up in time.
     Names,
+    /// Processes of another pid namespace.
+    Namespace,
     /// The agent may not read it.
     Permission,
     /// The Pushgateway did not take a request.
@@ -96,8 +108,15 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason; all are exported from the start so that a rate has a first point.
-    pub const ALL: [Self; 6] =
-        [Self::Io, Self::Malformed, Self::Names, Self::Permission, Self::Push, Self::Vanished];
+    pub const ALL: [Self; 7] = [
+        Self::Io,
+        Self::Malformed,
+        Self::Names,
+        Self::Namespace,
+        Self::Permission,
+        Self::Push,
+        Self::Vanished,
+    ];
 }
 
 impl fmt::Display for Reason {
@@ -106,6 +125,7 @@ impl fmt::Display for Reason {
             Self::Io => "io",
             Self::Malformed => "malformed",
             Self::Names => "names",
+            Self::Namespace => "namespace",
             Self::Permission => "permission",
             Self::Push => "push",
             Self::Vanished => "vanished",
@@ -118,6 +138,7 @@ impl fmt::Display for Reason {
 pub struct Errors {
     counts: BTreeMap<Reason, u64>,
     worth_logging: Vec<ReadError>,
+    unlisted: bool,
 }
 
 /// More lines than this about one scan help nobody.
@@ -131,6 +152,19 @@ impl Errors {
         if reason != Reason::Vanished && self.worth_logging.len() < KEPT {
             self.worth_logging.push(error);
         }
+    }
+
+    /// Counts a directory that could not be listed. What was in it is not known, so that nothing
+    /// may be called gone.
+    pub fn add_unlisted(&mut self, error: ReadError) {
+        self.unlisted |= error.reason() != Reason::Vanished;
+        self.add(error);
+    }
+
+    /// Whether some directory could not be listed.
+    #[must_use]
+    pub const fn unlisted(&self) -> bool {
+        self.unlisted
     }
 
     /// Counts a failure that has no file.

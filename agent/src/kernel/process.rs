@@ -133,6 +133,18 @@ impl Proc {
         })?
     }
 
+    /// A thread that goes on after the first one of its process has ended; the process's own files
+    /// are empty then, the thread's are not.
+    pub fn live_thread(&mut self, pid: Pid) -> Option<(Pid, Stat)> {
+        let tasks = std::fs::read_dir(self.path_of(pid, "task")).ok()?;
+        let tids: Vec<Pid> =
+            tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok()).collect();
+        tids.into_iter().find_map(|tid| {
+            let stat = self.stat(tid).ok()?;
+            (!matches!(stat.state, 'Z' | 'X')).then_some((tid, stat))
+        })
+    }
+
     /// The number of open descriptors.
     ///
     /// # Errors

@@ -136,7 +136,7 @@ pub fn directories(dir: &Path, errors: &mut Errors) -> Vec<(String, PathBuf)> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(source) => {
-            errors.add(ReadError::from_io(dir, source));
+            errors.add_unlisted(ReadError::from_io(dir, source));
             return Vec::new();
         }
     };
@@ -151,7 +151,7 @@ pub fn directories(dir: &Path, errors: &mut Errors) -> Vec<(String, PathBuf)> {
                     found.push((name, entry.path()));
                 }
             }
-            Err(source) => errors.add(ReadError::from_io(dir, source)),
+            Err(source) => errors.add_unlisted(ReadError::from_io(dir, source)),
         }
     }
     found

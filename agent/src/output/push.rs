@@ -90,6 +90,8 @@ impl Pusher {
             Url::parse(gateway).map_err(|error| BadGateway(format!("{gateway}: {error}")))?;
         let client = Client::builder()
             .timeout(push.timeout.0)
+            // A login page that answers 200 has not taken anything.
+            .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("steward-agent/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| BadGateway(error.to_string()))?;

@@ -10,6 +10,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 
 use super::exposition::{Format, encode};
+use super::limited::Limited;
 use crate::publish::Latest;
 use crate::shutdown::Shutdown;
 
@@ -40,8 +41,8 @@ pub async fn serve(
         .route("/healthz", get(healthz))
         .with_state(context);
     let closing = shutdown.clone();
-    let server =
-        axum::serve(listener, router).with_graceful_shutdown(async move { closing.wait().await });
+    let server = axum::serve(Limited::new(listener), router)
+        .with_graceful_shutdown(async move { closing.wait().await });
     tokio::select! {
         result = async { server.await } => result,
         () = async { shutdown.wait().await; tokio::time::sleep(GRACE).await } => Ok(()),
@@ -78,6 +79,9 @@ async fn healthz(State(context): State<Context>) -> (StatusCode, String) {
         return unhealthy(
             "the cluster's name is not known: set 'cluster' or paths.slurm_conf\n".to_owned(),
         );
+    }
+    if !snapshot.whole {
+        return unhealthy("the last scan could not list all jobs: see the log\n".to_owned());
     }
     (StatusCode::OK, "ok\n".to_owned())
 }

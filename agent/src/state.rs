@@ -1,0 +1,187 @@
+//! What a restarted agent must know so that counters go on: a small file, written after each scan.
+//!
+//! Processes are not in it. They are read anew; one that ended meanwhile is missing from the sum,
+//! and the total stands still until the others have made up for it, rather than going back.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use steward_common::id::{JobId, NodeName};
+
+use crate::ledger::{CpuBase, IoBase};
+use crate::run::Run;
+
+/// The form of the file; another one is not read.
+const VERSION: u32 = 1;
+
+#[derive(Debug, Deserialize, Serialize)]
+struct File {
+    version: u32,
+    /// After a boot, job ids and directories mean something else.
+    boot: String,
+    runs: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Entry {
+    node: String,
+    job: u32,
+    sluid: Option<String>,
+    restarts: Option<String>,
+    cpu: CpuBase,
+    io: IoBase,
+}
+
+/// Where the file is.
+#[derive(Debug)]
+pub struct State {
+    path: PathBuf,
+    boot: String,
+}
+
+impl State {
+    /// The file at `path`; nothing is read or written yet. An agent that reports one node only has
+    /// a file of its own, since others may run beside it.
+    #[must_use]
+    pub fn new(path: &Path, node: Option<&NodeName>, proc_root: &Path) -> Self {
+        let boot = fs::read_to_string(proc_root.join("sys/kernel/random/boot_id"));
+        let path = match (node, path.file_stem()) {
+            (Some(node), Some(stem)) => {
+                path.with_file_name(format!("{}-{node}.json", stem.to_string_lossy()))
+            }
+            _ => path.to_path_buf(),
+        };
+        // Without a boot id every run of the agent is of the same, unnamed boot.
+        Self { path, boot: boot.unwrap_or_default().trim().to_owned() }
+    }
+
+    /// The runs that an earlier agent left; none if there is no file of this boot and form.
+    ///
+    /// # Errors
+    /// If there is a file and it cannot be understood.
+    pub fn load(&self) -> Result<BTreeMap<(NodeName, JobId), Run>, String> {
+        let text = match fs::read_to_string(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+            Err(error) => return Err(format!("{}: {error}", self.path.display())),
+        };
+        let file: File = serde_json::from_str(&text)
+            .map_err(|error| format!("{}: {error}", self.path.display()))?;
+        if file.version != VERSION || file.boot != self.boot {
+            return Ok(BTreeMap::new());
+        }
+        let run = |entry: Entry| {
+            let key = (entry.node.parse().ok()?, JobId::new(entry.job)?);
+            let sluid = match entry.sluid {
+                Some(text) => Some(text.parse().ok()?),
+                None => None,
+            };
+            Some((key, Run::resumed(sluid, entry.restarts, entry.cpu, entry.io)))
+        };
+        Ok(file.runs.into_iter().filter_map(run).collect())
+    }
+
+    /// Writes `runs` down, whole or not at all.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn save(&self, runs: &BTreeMap<(NodeName, JobId), Run>) -> Result<(), String> {
+        let runs = runs
+            .iter()
+            .map(|((node, job), run)| Entry {
+                node: node.to_string(),
+                job: job.get(),
+                sluid: run.sluid.map(|sluid| sluid.to_string()),
+                restarts: run.environment.as_ref().and_then(|known| known.restarts.clone()),
+                cpu: run.cpu.base(),
+                io: run.io.base(),
+            })
+            .collect();
+        let file = File { version: VERSION, boot: self.boot.clone(), runs };
+        self.write(&file).map_err(|error| format!("{}: {error}", self.path.display()))
+    }
+
+    fn write(&self, file: &File) -> io::Result<()> {
+        if let Some(dir) = self.path.parent() {
+            fs::create_dir_all(dir)?;
+        }
+        let new = self.path.with_extension("new");
+        fs::write(&new, serde_json::to_vec(file)?)?;
+        fs::rename(new, &self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::kernel::cgroup::CpuStats;
+    use crate::kernel::process::{Io, ProcessId};
+
+    fn key() -> (NodeName, JobId) {
+        ("n1".parse().unwrap(), "7".parse().unwrap())
+    }
+
+    fn seconds(seconds: u64) -> CpuStats {
+        let time = Some(Duration::from_secs(seconds));
+        CpuStats {
+            total: time,
+            cores: Some(vec![(0, Duration::from_secs(seconds))]),
+            ..CpuStats::default()
+        }
+    }
+
+    fn io(bytes: u64) -> Io {
+        Io::from_counts([bytes; 6])
+    }
+
+    #[test]
+    fn a_restarted_agent_goes_on_where_the_first_one_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = State::new(&dir.path().join("run/state.json"), None, Path::new("/proc"));
+        assert!(state.load().unwrap().is_empty());
+
+        let mut run = Run::default();
+        run.cpu.observe(seconds(30), 1);
+        run.cpu.observe(seconds(5), 2);
+        let ended = ProcessId { pid: 1, started: 1 };
+        let live = ProcessId { pid: 2, started: 2 };
+        for met in [vec![ended, live], vec![live]] {
+            run.io.begin();
+            for id in met {
+                run.io.see(id, 99, io(100));
+            }
+            run.io.finish();
+        }
+        state.save(&BTreeMap::from([(key(), run)])).unwrap();
+
+        let mut run = state.load().unwrap().remove(&key()).unwrap();
+        // The directory is the one that was seen last: its 5 s are in its present 6.
+        let cpu = run.cpu.observe(seconds(6), 2);
+        assert_eq!(cpu.total, Some(Duration::from_secs(36)));
+        assert_eq!(cpu.cores, Some(vec![(0, Duration::from_secs(36))]));
+        run.io.begin();
+        run.io.see(live, 99, io(150));
+        assert_eq!(run.io.finish().rchar, 250);
+    }
+
+    #[test]
+    fn another_boot_another_form_and_half_a_file_are_not_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.json");
+        let state = State::new(&path, None, Path::new("/proc"));
+        state.save(&BTreeMap::from([(key(), Run::default())])).unwrap();
+        assert_eq!(state.load().unwrap().len(), 1);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace(&state.boot, "another")).unwrap();
+        assert!(state.load().unwrap().is_empty());
+        fs::write(&path, text.replace("\"version\":1", "\"version\":2")).unwrap();
+        assert!(state.load().unwrap().is_empty());
+        fs::write(&path, &text[..text.len() / 2]).unwrap();
+        assert!(state.load().unwrap_err().contains("state.json"));
+    }
+}

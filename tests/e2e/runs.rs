@@ -1,0 +1,114 @@
+//! Runs of jobs: over steps, over restarts of the agent, over requeues.
+
+use std::time::Duration;
+
+use steward_tests::agent::{RunningAgent, config};
+use steward_tests::exposition::Exposition;
+use steward_tests::shared;
+use steward_tests::slurm::{run, submit};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn written(metrics: &Exposition, job: &str) -> Option<f64> {
+    metrics.value("jobs_io_requested_bytes_total", &[("slurm_job", job), ("direction", "write")])
+}
+
+#[test]
+fn a_restarted_agent_goes_on_from_its_base() {
+    let dir = shared::directory();
+    let path = dir.path().display();
+    let mut settings = config();
+    settings.paths.state = dir.path().join("state.json");
+    let agent = RunningAgent::start(settings.clone());
+    // What the step's task wrote is in no live process once the step is over.
+    let job = submit(
+        "stw-alice",
+        &["-n1"],
+        &format!(
+            "#!/bin/bash\n\
+             srun -n1 /usr/bin/python3 -c 'import time; open(\"{path}/f\", \"wb\").write(b\"x\" * (8 << 20)); time.sleep(4)'\n\
+             touch {path}/over; sleep 600\n"
+        ),
+    );
+    const EIGHT_MIB: f64 = 8.0 * 1024.0 * 1024.0;
+    let (before, cpu_before) = agent.wait_for("the step is over", PATIENCE, |metrics| {
+        let over = dir.path().join("over").exists();
+        let bytes = written(metrics, &job.id).filter(|bytes| over && *bytes >= EIGHT_MIB)?;
+        Some((bytes, metrics.job("jobs_cpu_time_total", &job.id)?))
+    });
+    agent.wait_scans(2);
+    agent.stop();
+
+    let agent = RunningAgent::start(settings);
+    let (after, cpu_after) = agent.wait_for("the job again", PATIENCE, |metrics| {
+        Some((written(metrics, &job.id)?, metrics.job("jobs_cpu_time_total", &job.id)?))
+    });
+    assert!(after >= before, "bytes written went back from {before} to {after}");
+    assert!(after < before + 1_000_000.0, "and nothing counted twice: {before}, {after}");
+    assert!(cpu_after >= cpu_before && cpu_after < cpu_before + 1.0, "{cpu_before}, {cpu_after}");
+}
+
+#[test]
+fn a_requeued_job_starts_afresh() {
+    let mut settings = config();
+    // The old values are still there when the job comes back.
+    settings.linger = 120;
+    let agent = RunningAgent::start(settings);
+    let job = submit(
+        "stw-bob",
+        &["-n1", "--requeue"],
+        "#!/usr/bin/python3\n\
+         import os, time\n\
+         while 'SLURM_RESTART_COUNT' not in os.environ and time.process_time() < 3: pass\n\
+         time.sleep(600)\n",
+    );
+    agent.wait_for("three seconds of CPU", PATIENCE, |metrics| {
+        (metrics.job("jobs_cpu_time_total", &job.id)? >= 2.5).then_some(())
+    });
+    run("scontrol", &["requeue", &job.id]);
+    let total = agent.wait_for("the second run", Duration::from_secs(240), |metrics| {
+        let total = metrics.job("jobs_cpu_time_total", &job.id)?;
+        (total < 2.0).then_some(total)
+    });
+    assert!(total < 1.0, "{total} s in a run that has only slept");
+}
+
+#[test]
+fn steps_that_come_and_go_add_up() {
+    let agent = RunningAgent::start(config());
+    let dir = shared::directory();
+    let path = dir.path().display();
+    // Five steps, each a second of CPU and 1 MiB, each gone before the next.
+    let job = submit(
+        "stw-carol",
+        &["-n1"],
+        &format!(
+            "#!/bin/bash\n\
+             for n in 1 2 3 4 5; do\n\
+               srun -n1 /usr/bin/python3 -c 'import time\n\
+open(\"{path}/f\", \"wb\").write(b\"x\" * (1 << 20))\n\
+while time.process_time() < 1: pass\n\
+time.sleep(2)'\n\
+             done\n\
+             touch {path}/over; sleep 600\n"
+        ),
+    );
+    let mut last = (0.0, 0.0);
+    agent.wait_for("the steps are over", Duration::from_secs(240), |metrics| {
+        if let (Some(cpu), Some(bytes)) =
+            (metrics.job("jobs_cpu_time_total", &job.id), written(metrics, &job.id))
+        {
+            assert!(cpu >= last.0 && bytes >= last.1, "back from {last:?} to {cpu}, {bytes}");
+            last = (cpu, bytes);
+        }
+        dir.path().join("over").exists().then_some(())
+    });
+    agent.wait_scans(2);
+    let metrics = agent.metrics();
+    let cpu = metrics.job("jobs_cpu_time_total", &job.id).unwrap();
+    // Five seconds, and what five times srun and python take to start.
+    assert!((5.0..8.0).contains(&cpu), "{cpu} s");
+    let bytes = written(&metrics, &job.id).unwrap();
+    const FIVE_MIB: f64 = 5.0 * 1024.0 * 1024.0;
+    assert!((FIVE_MIB..FIVE_MIB + 500_000.0).contains(&bytes), "{bytes} bytes");
+}
