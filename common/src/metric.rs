@@ -152,7 +152,7 @@ catalogue! {
     JOBS_CPU_TIME_TOTAL: Gauge Original Seconds "jobs_cpu_time_total" [],
         "CPU time of all steps and processes of the job";
     JOBS_CPU_USAGE_SECONDS: Counter Modern Seconds "jobs_cpu_usage_seconds_total" [],
-        "CPU time of all steps and processes of the job, the kernel's exact total";
+        "CPU time of all steps and processes of the job, the kernel's exact total; on cgroup v2 the little that slurmstepd uses is in it";
     JOBS_GPUS_USED: Gauge Original Flag "jobs_gpus_used" ["gpuid"],
         "1 for each GPU that Slurm gave to the job on this node, by Slurm's index";
     JOBS_GPU_ASSIGNED: Gauge Modern Flag "jobs_gpu_assigned" ["gpu"],
