@@ -17,7 +17,7 @@ use crate::node::JobSample;
 const ENVIRONMENTS_A_SCAN: usize = 4;
 
 /// After so many in vain, a job whose processes cleaned their environment is left alone.
-const ENVIRONMENTS_A_RUN: usize = 256;
+const ENVIRONMENTS_A_RUN: usize = 32;
 
 /// What the next scan must know about a job.
 #[derive(Debug, Default)]

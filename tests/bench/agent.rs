@@ -52,19 +52,20 @@ fn resident() -> String {
 
 fn main() {
     println!("CPU of one cycle, median of {CYCLES}, alternated; ratio to the bare reader");
-    println!("jobs x processes      bare     agent   ratio   limit   resident");
+    println!("jobs x processes      bare     agent  (encoding)   ratio   limit   resident");
     for (jobs, processes, limit) in SIZES {
         let mut load = workload(jobs, processes);
         let config =
             Config { node: NODE.parse().ok(), cluster: "bench".parse().ok(), ..Config::default() };
         let scanner = Scanner::new(config.clone()).expect("cgroups");
         let mut rounds = Rounds::new(&config, scanner, None);
-        let mut times = (Vec::new(), Vec::new());
+        let mut times = (Vec::new(), Vec::new(), Vec::new());
         for cycle in 0..CYCLES + 3 {
             let start = cpu();
             let seen = bare::cycle(NODE);
             let middle = cpu();
             let snapshot = rounds.scan();
+            let scanned = cpu();
             let body = encode(&snapshot.samples(), Format::Protobuf).expect("a body");
             let end = cpu();
             let expected = u64::from(jobs) * u64::from(processes);
@@ -74,13 +75,15 @@ fn main() {
             if cycle >= 3 {
                 times.0.push(middle - start);
                 times.1.push(end - middle);
+                times.2.push(end - scanned);
             }
         }
-        let (bare, agent) = (median(times.0), median(times.1));
+        let (bare, agent, encoding) = (median(times.0), median(times.1), median(times.2));
         println!(
-            "{jobs:4} x {processes:<4} {:>15.1} ms {:>6.1} ms {:>6.2}x {limit:>6.2}x {:>7} KiB",
+            "{jobs:4} x {processes:<4} {:>15.1} ms {:>6.1} ms {:>6.1} ms {:>6.2}x {limit:>6.2}x {:>7} KiB",
             bare.as_secs_f64() * 1e3,
             agent.as_secs_f64() * 1e3,
+            encoding.as_secs_f64() * 1e3,
             agent.as_secs_f64() / bare.as_secs_f64(),
             resident()
         );

@@ -42,8 +42,8 @@ try:
             child = os.fork()
             if child == 0:
                 os.close(0)
-                signal.pause()
-                os._exit(0)
+                # With the environment that Slurm gives, which the agent looks for.
+                os.execve('/bin/sleep', ['sleep', 'infinity'], {'SLURM_JOB_ID': str(job), 'SLURM_JOB_CPUS_PER_NODE': '1'})
             children.append(child)
             for leaf in leaves:
                 with open(f'{leaf}/cgroup.procs', 'w') as procs:
