@@ -163,12 +163,19 @@ pub fn command(args: &[&str]) -> Command {
     command
 }
 
-/// Runs the real program to its end.
+/// Runs the real program to its end; code 124 says that it did not come to one within a minute.
 ///
 /// # Panics
 /// If it cannot be started.
 pub fn run(args: &[&str]) -> Output {
-    command(args).output().unwrap_or_else(|error| panic!("steward-agent: {error}"))
+    Command::new("timeout")
+        .arg("60")
+        .arg(program())
+        .args(args)
+        .env("SLURM_CONF", Testbed::get().slurm_conf())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("steward-agent: {error}"))
 }
 
 /// The real program, running; dropping it kills it.
