@@ -224,7 +224,11 @@ impl Rounds {
     fn log(&mut self, errors: &Errors, unsaved: Option<String>) {
         let read = errors.worth_logging().iter().map(ToString::to_string);
         let unsaved = unsaved.map(|why| format!("{why}: after a restart counters start anew"));
-        let now: Vec<String> = read.chain(unsaved).collect();
+        let unnamed = self.scanner.host().cluster.is_none().then(|| {
+            "the cluster's name is not known, so nothing is exported: set 'cluster' or paths.slurm_conf"
+                .to_owned()
+        });
+        let now: Vec<String> = read.chain(unsaved).chain(unnamed).collect();
         for complaint in now.iter().filter(|complaint| !self.complaints.contains(complaint)) {
             tracing::warn!("{complaint}");
         }

@@ -36,6 +36,8 @@ pub struct Run {
     pub last: Option<JobSample>,
     /// For how many scans it has been gone.
     pub lingered: u32,
+    /// Left by an agent that has been away for long: another directory is another run.
+    pub same_directory_only: bool,
     owner: Option<Uid>,
     environments_read: HashSet<(ProcessId, String)>,
     before: Option<(Instant, Duration)>,

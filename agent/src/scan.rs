@@ -237,7 +237,9 @@ impl Scanner {
             JobDir::Id(_) => None,
         };
         let mut run = self.runs.remove(key).unwrap_or_default();
-        if run.sluid != sluid {
+        let remade = run.cpu.generation().is_some_and(|old| old != generation);
+        let another = remade && run.same_directory_only;
+        if run.sluid != sluid || another {
             // Requeued: the same number, another run, whose counters start afresh.
             run = Run::new(sluid, None);
         }

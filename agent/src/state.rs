@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use steward_common::id::{JobId, NodeName};
@@ -17,11 +18,17 @@ use crate::run::Run;
 /// The form of the file; another one is not read.
 const VERSION: u32 = 1;
 
+/// A job whose directory was re-made while no agent ran is taken for the same run only if the
+/// agent was away for no longer than this: job ids may begin anew.
+const TRUSTED: Duration = Duration::from_secs(300);
+
 #[derive(Debug, Deserialize, Serialize)]
 struct File {
     version: u32,
     /// After a boot, job ids and directories mean something else.
     boot: String,
+    /// When it was written, in seconds since 1970.
+    saved: u64,
     runs: Vec<Entry>,
 }
 
@@ -73,13 +80,16 @@ impl State {
         if file.version != VERSION || file.boot != self.boot {
             return Ok(BTreeMap::new());
         }
+        let old = now().saturating_sub(file.saved) > TRUSTED.as_secs();
         let run = |entry: Entry| {
             let key = (entry.node.parse().ok()?, JobId::new(entry.job)?);
             let sluid = match entry.sluid {
                 Some(text) => Some(text.parse().ok()?),
                 None => None,
             };
-            Some((key, Run::resumed(sluid, entry.restarts, entry.cpu, entry.io)))
+            let mut run = Run::resumed(sluid, entry.restarts, entry.cpu, entry.io);
+            run.same_directory_only = old;
+            Some((key, run))
         };
         Ok(file.runs.into_iter().filter_map(run).collect())
     }
@@ -100,7 +110,7 @@ impl State {
                 io: run.io.base(),
             })
             .collect();
-        let file = File { version: VERSION, boot: self.boot.clone(), runs };
+        let file = File { version: VERSION, boot: self.boot.clone(), saved: now(), runs };
         self.write(&file).map_err(|error| format!("{}: {error}", self.path.display()))
     }
 
@@ -114,10 +124,13 @@ impl State {
     }
 }
 
+/// Seconds since 1970; a clock that is not set makes every file an old one.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(u64::MAX, |since| since.as_secs())
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::kernel::cgroup::CpuStats;
     use crate::kernel::process::{Io, ProcessId};
@@ -181,6 +194,12 @@ mod tests {
         assert!(state.load().unwrap().is_empty());
         fs::write(&path, text.replace("\"version\":1", "\"version\":2")).unwrap();
         assert!(state.load().unwrap().is_empty());
+        fs::write(&path, &text).unwrap();
+        assert!(!state.load().unwrap()[&key()].same_directory_only);
+        let saved = format!("\"saved\":{}", now());
+        let long_ago = text.replace(&saved[..saved.len() - 4], "\"saved\":1000");
+        fs::write(&path, long_ago).unwrap();
+        assert!(state.load().unwrap()[&key()].same_directory_only);
         fs::write(&path, &text[..text.len() / 2]).unwrap();
         assert!(state.load().unwrap_err().contains("state.json"));
     }
