@@ -11,4 +11,5 @@ mod outputs;
 mod promql;
 mod push;
 mod runs;
+mod testbed;
 mod who;
