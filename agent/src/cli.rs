@@ -77,6 +77,9 @@ pub struct Settings {
     /// Pushgateway to push to, such as http://127.0.0.1:9091.
     #[arg(long, global = true, value_name = "URL", env = "STEWARD_AGENT_PUSH")]
     pub push: Option<String>,
+    /// File for what a restarted agent must know.
+    #[arg(long, global = true, value_name = "FILE", env = "STEWARD_AGENT_STATE")]
+    pub state: Option<PathBuf>,
     /// What to log: error, warn, info, debug, trace or off.
     #[arg(long, global = true, value_name = "LEVEL", env = "STEWARD_AGENT_LOG")]
     pub log: Option<String>,
@@ -96,6 +99,7 @@ impl Settings {
         config.linger = self.linger.unwrap_or(config.linger);
         config.scrape.listen = self.listen.unwrap_or(config.scrape.listen);
         config.scrape.enabled &= !self.no_listen;
+        config.paths.state = self.state.clone().unwrap_or(config.paths.state);
         config.log = self.log.clone().unwrap_or(config.log);
         config.check()?;
         Ok(config)

@@ -69,11 +69,6 @@ impl Agent {
         let pushes = Arc::new(Pushes::default());
         let pusher = Pusher::new(&config.push, config.interval.0, Arc::clone(&pushes))?;
         let mut scanner = Scanner::new(config.clone())?;
-        let state = (config.paths.state != Path::new(""))
-            .then(|| State::new(&config.paths.state, config.node.as_ref(), &config.paths.proc));
-        if let Some(Err(trouble)) = state.as_ref().map(|state| scanner.resume(state)) {
-            tracing::warn!("{trouble}: counters of running jobs start anew");
-        }
         if let Some(trouble) = &scanner.host().trouble {
             tracing::warn!("slurm.conf: {trouble}");
         }
@@ -84,6 +79,11 @@ impl Agent {
         } else {
             None
         };
+        let state = (config.paths.state != Path::new(""))
+            .then(|| State::new(&config.paths.state, config.node.as_ref(), &config.paths.proc));
+        if let Some(Err(trouble)) = state.as_ref().map(|state| scanner.resume(state)) {
+            tracing::warn!("{trouble}: counters of running jobs start anew");
+        }
         let pushes = pusher.is_some().then_some(pushes);
         let rounds = Rounds { state, ..Rounds::new(&config, scanner, pushes) };
         Ok(Self { config, rounds, listener, pusher })
@@ -151,6 +151,7 @@ async fn scan_loop(
 ) -> anyhow::Result<()> {
     let mut ticks = tokio::time::interval(interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut told = false;
     loop {
         tokio::select! {
             () = shutdown.wait() => return Ok(()),
@@ -168,6 +169,13 @@ async fn scan_loop(
         };
         let (back, snapshot) = done.context("a scan broke off")?;
         rounds = back;
+        let unnamed = snapshot.nodes.is_empty();
+        if unnamed && !told {
+            tracing::warn!(
+                "the cluster's name is not known, so nothing is exported: set 'cluster' or paths.slurm_conf"
+            );
+        }
+        told = unnamed;
         latest.send_replace(Some(Arc::new(snapshot)));
     }
 }
@@ -224,11 +232,7 @@ impl Rounds {
     fn log(&mut self, errors: &Errors, unsaved: Option<String>) {
         let read = errors.worth_logging().iter().map(ToString::to_string);
         let unsaved = unsaved.map(|why| format!("{why}: after a restart counters start anew"));
-        let unnamed = self.scanner.host().cluster.is_none().then(|| {
-            "the cluster's name is not known, so nothing is exported: set 'cluster' or paths.slurm_conf"
-                .to_owned()
-        });
-        let now: Vec<String> = read.chain(unsaved).chain(unnamed).collect();
+        let now: Vec<String> = read.chain(unsaved).collect();
         for complaint in now.iter().filter(|complaint| !self.complaints.contains(complaint)) {
             tracing::warn!("{complaint}");
         }

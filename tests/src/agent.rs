@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -156,11 +157,24 @@ pub fn program() -> PathBuf {
         .unwrap_or_else(|| panic!("steward-agent is not built: run 'cargo build' first"))
 }
 
-/// A command line of the real program, with the testbed's slurm.conf and nothing else from outside.
+/// A command line of the real program, with the testbed's slurm.conf and a state file of its own.
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(program());
-    command.args(args).env("SLURM_CONF", Testbed::get().slurm_conf()).stdin(Stdio::null());
+    command.args(args).envs(environment()).stdin(Stdio::null());
     command
+}
+
+/// What keeps a program from what another test, or an agent of this host, does.
+fn environment() -> [(&'static str, String); 2] {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let testbed = Testbed::get();
+    let state = format!(
+        "{}/run/agent-{}-{}.json",
+        testbed.value("STEWARD_TESTBED_DIR"),
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    );
+    [("SLURM_CONF", testbed.slurm_conf().to_owned()), ("STEWARD_AGENT_STATE", state)]
 }
 
 /// Runs the real program to its end; code 124 says that it did not come to one within a minute.
@@ -172,7 +186,7 @@ pub fn run(args: &[&str]) -> Output {
         .arg("60")
         .arg(program())
         .args(args)
-        .env("SLURM_CONF", Testbed::get().slurm_conf())
+        .envs(environment())
         .stdin(Stdio::null())
         .output()
         .unwrap_or_else(|error| panic!("steward-agent: {error}"))
