@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
+use steward_common::causes::with_causes;
 
 use crate::config::Config;
 use crate::kernel::cgroup::Hierarchy;
@@ -267,7 +268,7 @@ async fn ready(gateway: &str, timeout: Duration) -> Result<(), String> {
         .map_err(|error| error.to_string())?;
     // Only a Pushgateway has this page.
     let url = format!("{}/api/v1/status", gateway.trim_end_matches('/'));
-    let answer = client.get(&url).send().await.map_err(|error| error.to_string())?;
+    let answer = client.get(&url).send().await.map_err(|error| with_causes(&error))?;
     match answer.status() {
         status if status.is_success() => Ok(()),
         status => Err(format!("{status} for {url}: is this a Pushgateway?")),

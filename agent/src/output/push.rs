@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use reqwest::{Client, Method, Url, header};
+use steward_common::causes::with_causes;
 use steward_common::id::{ClusterName, NodeName};
 
 use super::exposition::{Format, encode};
@@ -293,18 +294,6 @@ fn offset(node: &NodeName, interval: Duration, spread: f64) -> Duration {
 
 fn share(hash: u64) -> f64 {
     f64::from(u32::try_from(hash >> 32).unwrap_or(0)) / f64::from(u32::MAX)
-}
-
-/// reqwest says only that it failed; the reasons are underneath.
-fn with_causes(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(inner) = cause {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        cause = inner.source();
-    }
-    text
 }
 
 #[cfg(test)]

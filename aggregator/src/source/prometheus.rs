@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use prometheus_http_query::Client;
+use steward_common::causes::with_causes;
 use steward_common::id::{ClusterName, JobId};
 use steward_common::metric::{JOB_LABEL, NODE_LABELS};
 
@@ -107,19 +108,4 @@ impl Prometheus {
             })
             .collect()
     }
-}
-
-/// The library says what it did; the reasons are underneath.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text.push_str(": ");
-            text.push_str(&inner_text);
-        }
-        cause = inner.source();
-    }
-    text
 }
