@@ -30,7 +30,7 @@ fn a_busy_job_is_shown_with_what_it_uses_of_what_it_holds() {
         let output = steward(&["now", "--json", "--prometheus", url]);
         assert!(output.status.success(), "{output:?}");
         let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
-        let row = rows.into_iter().find(|row| row["job"].to_string() == job.id)?;
+        let row = rows.into_iter().find(|row| row["job"].as_u64() == job.id.parse().ok())?;
         (row["cores_busy"].as_f64()? > 0.05).then_some(row)
     });
     for (field, expected) in [
