@@ -9,7 +9,7 @@ need_build_tools() {
     # rustup puts cargo where a root shell may not look.
     command -v cargo >/dev/null || PATH=$PATH:$HOME/.cargo/bin
     command -v cargo >/dev/null || {
-        echo 'cargo is not installed: see https://rustup.rs, or your distribution' >&2
+        echo 'cargo is not installed: install Rust 1.95 with rustup' >&2
         return 1
     }
     command -v cc >/dev/null && return
