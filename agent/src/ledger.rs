@@ -45,7 +45,8 @@ pub struct CpuLedger {
 impl CpuLedger {
     /// Takes what the kernel says now; `generation` tells one making of the directory from the next.
     pub fn observe(&mut self, now: CpuStats, generation: u64) -> CpuStats {
-        let recreated = self.generation.replace(generation).is_some_and(|old| old != generation);
+        let recreated = self.is_remade(generation);
+        self.generation = Some(generation);
         let mut cores =
             |(core, raw)| (core, self.cores.entry(core).or_default().observe(raw, recreated));
         CpuStats {
@@ -62,10 +63,10 @@ impl CpuLedger {
         self.clone()
     }
 
-    /// The making of the directory that was seen last.
+    /// Whether the directory has been made anew since it was seen last.
     #[must_use]
-    pub const fn generation(&self) -> Option<u64> {
-        self.generation
+    pub fn is_remade(&self, generation: u64) -> bool {
+        self.generation.is_some_and(|old| old != generation)
     }
 }
 

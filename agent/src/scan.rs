@@ -237,9 +237,8 @@ impl Scanner {
             JobDir::Id(_) => None,
         };
         let mut run = self.runs.remove(key).unwrap_or_default();
-        let remade = run.cpu.generation().is_some_and(|old| old != generation);
-        let another = remade && run.same_directory_only;
-        if run.sluid != sluid || another {
+        let stale = run.same_directory_only && run.cpu.is_remade(generation);
+        if run.sluid != sluid || stale {
             // Requeued: the same number, another run, whose counters start afresh.
             run = Run::new(sluid, None);
         }
@@ -264,7 +263,7 @@ impl Scanner {
         if self.excluded(owner, &user) {
             return Found::Nothing;
         }
-        let remade = run.cpu.generation().is_some_and(|old| old != generation);
+        let remade = run.cpu.is_remade(generation);
         if remade {
             run.forget_environment();
         }

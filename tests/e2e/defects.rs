@@ -169,22 +169,16 @@ fn d8_io_of_an_ended_process_stays() {
              touch {path}/over; sleep 600\n"
         ),
     );
-    let written = |metrics: &steward_tests::exposition::Exposition| {
-        metrics.value(
-            "jobs_io_requested_bytes_total",
-            &[("slurm_job", job.id.as_str()), ("direction", "write")],
-        )
-    };
     const EIGHT_MIB: f64 = 8.0 * 1024.0 * 1024.0;
     agent.wait_for("8 MiB written", PATIENCE, |metrics| {
-        (written(metrics)? >= EIGHT_MIB).then_some(())
+        (metrics.written(&job.id)? >= EIGHT_MIB).then_some(())
     });
     agent.wait_for("the writer has ended", PATIENCE, |metrics| {
         let gone = dir.path().join("over").exists()
             && metrics.job("jobs_spawned_processes", &job.id)? <= 2.0;
         gone.then_some(())
     });
-    let after = written(&agent.metrics()).unwrap();
+    let after = agent.metrics().written(&job.id).unwrap();
     assert!((EIGHT_MIB..EIGHT_MIB + 1_000_000.0).contains(&after), "{after} bytes");
 }
 

@@ -234,14 +234,14 @@ fn io_of_a_shell_and_its_children_counts_once_and_never_goes_back() {
     };
     let mut last = 0.0;
     wait::until_true("the job has written everything", PATIENCE, || {
-        if let Some(now) = direction(&agent.metrics(), "jobs_io_requested_bytes_total") {
+        if let Some(now) = agent.metrics().written(&job.id) {
             assert!(now >= last, "bytes written went back from {last} to {now}");
             last = now;
         }
         dir.path().join("done").exists()
     });
     agent.wait_scans(3);
-    let after = direction(&agent.metrics(), "jobs_io_requested_bytes_total").unwrap();
+    let after = agent.metrics().written(&job.id).unwrap();
     assert!(after >= last, "bytes written went back from {last} to {after}");
     last = after;
     let metrics = agent.metrics();

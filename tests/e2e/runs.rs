@@ -3,15 +3,10 @@
 use std::time::Duration;
 
 use steward_tests::agent::{RunningAgent, config};
-use steward_tests::exposition::Exposition;
 use steward_tests::shared;
 use steward_tests::slurm::{run, submit};
 
 const PATIENCE: Duration = Duration::from_secs(120);
-
-fn written(metrics: &Exposition, job: &str) -> Option<f64> {
-    metrics.value("jobs_io_requested_bytes_total", &[("slurm_job", job), ("direction", "write")])
-}
 
 #[test]
 fn a_restarted_agent_goes_on_from_its_base() {
@@ -33,7 +28,7 @@ fn a_restarted_agent_goes_on_from_its_base() {
     const EIGHT_MIB: f64 = 8.0 * 1024.0 * 1024.0;
     let (before, cpu_before) = agent.wait_for("the step is over", PATIENCE, |metrics| {
         let over = dir.path().join("over").exists();
-        let bytes = written(metrics, &job.id).filter(|bytes| over && *bytes >= EIGHT_MIB)?;
+        let bytes = metrics.written(&job.id).filter(|bytes| over && *bytes >= EIGHT_MIB)?;
         Some((bytes, metrics.job("jobs_cpu_time_total", &job.id)?))
     });
     agent.wait_scans(2);
@@ -41,7 +36,7 @@ fn a_restarted_agent_goes_on_from_its_base() {
 
     let agent = RunningAgent::start(settings);
     let (after, cpu_after) = agent.wait_for("the job again", PATIENCE, |metrics| {
-        Some((written(metrics, &job.id)?, metrics.job("jobs_cpu_time_total", &job.id)?))
+        Some((metrics.written(&job.id)?, metrics.job("jobs_cpu_time_total", &job.id)?))
     });
     assert!(after >= before, "bytes written went back from {before} to {after}");
     assert!(after < before + 1_000_000.0, "and nothing counted twice: {before}, {after}");
@@ -96,7 +91,7 @@ time.sleep(2)'\n\
     let mut last = (0.0, 0.0);
     agent.wait_for("the steps are over", Duration::from_secs(240), |metrics| {
         if let (Some(cpu), Some(bytes)) =
-            (metrics.job("jobs_cpu_time_total", &job.id), written(metrics, &job.id))
+            (metrics.job("jobs_cpu_time_total", &job.id), metrics.written(&job.id))
         {
             assert!(cpu >= last.0 && bytes >= last.1, "back from {last:?} to {cpu}, {bytes}");
             last = (cpu, bytes);
@@ -108,7 +103,7 @@ time.sleep(2)'\n\
     let cpu = metrics.job("jobs_cpu_time_total", &job.id).unwrap();
     // Five seconds, and what five times srun and python take to start.
     assert!((5.0..8.0).contains(&cpu), "{cpu} s");
-    let bytes = written(&metrics, &job.id).unwrap();
+    let bytes = metrics.written(&job.id).unwrap();
     const FIVE_MIB: f64 = 5.0 * 1024.0 * 1024.0;
     assert!((FIVE_MIB..FIVE_MIB + 500_000.0).contains(&bytes), "{bytes} bytes");
 }

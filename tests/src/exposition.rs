@@ -65,6 +65,11 @@ impl Exposition {
         self.value(name, &[("slurm_job", job)])
     }
 
+    /// The bytes that a job passed to write calls.
+    pub fn written(&self, job: &str) -> Option<f64> {
+        self.value("jobs_io_requested_bytes_total", &[("slurm_job", job), ("direction", "write")])
+    }
+
     /// Every sample of a job.
     pub fn of_job(&self, job: &str) -> Vec<&Sample> {
         self.samples

@@ -92,21 +92,23 @@ impl JobPlace {
         self.dirs.iter().find(|(name, _)| name == controller).map(|(_, path)| path.as_path())
     }
 
+    /// The directory whose counters are the job's, or else any.
+    fn accounting_dir(&self) -> Option<&Path> {
+        self.dir("cpuacct").or_else(|| self.dirs.first().map(|(_, path)| path.as_path()))
+    }
+
     /// Tells one making of the job's directory from the next: Slurm removes it when the last step
     /// ends and makes it anew for the next step.
     #[must_use]
     pub fn generation(&self) -> Option<u64> {
         use std::os::unix::fs::MetadataExt;
-        let dir = self.dir("cpuacct").or_else(|| self.dirs.first().map(|(_, path)| path.as_path()));
-        dir?.metadata().ok().map(|metadata| metadata.ino())
+        self.accounting_dir()?.metadata().ok().map(|metadata| metadata.ino())
     }
 
     /// How many step and task directories it has; on v1 only accounting makes those of tasks.
     pub fn steps_and_tasks(&self, errors: &mut Errors) -> (usize, usize) {
-        let dir = self.dir("cpuacct").or_else(|| self.dirs.first().map(|(_, path)| path.as_path()));
-        let steps: Vec<PathBuf> = dir
-            .map(|dir| directories(dir, errors))
-            .unwrap_or_default()
+        let dirs = self.accounting_dir().map_or_else(Vec::new, |dir| directories(dir, errors));
+        let steps: Vec<PathBuf> = dirs
             .into_iter()
             .filter(|(name, _)| cgroup_path::step_dir(name).is_some())
             .map(|(_, path)| path)

@@ -71,7 +71,9 @@ pub fn read(
             continue;
         }
         // A mount that is in no table is one of the kernel's own: memfd, System V memory, aio.
-        if let Some(mount) = mounts.find(&own, info.mount).filter(|mount| mount.holds_files()) {
+        if let Some(mount) =
+            mounts.find(&own, info.mount, errors).filter(|mount| mount.holds_files())
+        {
             found.files.push(OpenFile { path: link, mount: mount.clone() });
         }
     }

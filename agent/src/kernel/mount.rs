@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use procfs::process::Process;
 
-use super::error::ReadError;
+use super::error::{Errors, ReadError, Reason};
 use super::process::{Handle, from_procfs};
 
 /// One mounted file system.
@@ -55,7 +55,7 @@ pub type Mounts = HashMap<u64, Mount>;
 #[derive(Debug)]
 pub struct MountTables {
     proc_root: PathBuf,
-    host: OnceCell<Mounts>,
+    host: OnceCell<Option<Mounts>>,
     by_namespace: HashMap<OsString, Rc<Mounts>>,
 }
 
@@ -68,17 +68,15 @@ impl MountTables {
     }
 
     /// The host's table; a descriptor may come from there even when its process moved on.
-    fn host(&self) -> &Mounts {
-        self.host.get_or_init(|| {
+    fn host(&self) -> Option<&Mounts> {
+        let read = || {
             // 1 is the host's first process; a container may hide it, and the agent's own will do.
-            ["1", "self"]
-                .into_iter()
-                .find_map(|name| {
-                    let process = Process::new_with_root(self.proc_root.join(name)).ok()?;
-                    process.mountinfo().ok().map(table)
-                })
-                .unwrap_or_default()
-        })
+            ["1", "self"].into_iter().find_map(|name| {
+                let process = Process::new_with_root(self.proc_root.join(name)).ok()?;
+                process.mountinfo().ok().map(table)
+            })
+        };
+        self.host.get_or_init(read).as_ref()
     }
 
     /// The table of the namespace of `process`.
@@ -101,10 +99,17 @@ impl MountTables {
         Ok(table)
     }
 
-    /// The mount with that id, in the process's namespace or else the host's.
-    #[must_use]
-    pub fn find<'a>(&'a self, own: &'a Mounts, id: u64) -> Option<&'a Mount> {
-        own.get(&id).or_else(|| self.host().get(&id))
+    /// The mount with that id, in the process's namespace or else the host's; a host's table that
+    /// cannot be read is counted.
+    pub fn find<'a>(&'a self, own: &'a Mounts, id: u64, errors: &mut Errors) -> Option<&'a Mount> {
+        if let Some(mount) = own.get(&id) {
+            return Some(mount);
+        }
+        let host = self.host();
+        if host.is_none() {
+            errors.count(Reason::Io);
+        }
+        host?.get(&id)
     }
 }
 
