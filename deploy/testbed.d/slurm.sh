@@ -40,10 +40,11 @@ add() {
     said=$(sacctmgr -i add "$@" 2>&1) || fail "sacctmgr add $*: $said"
 }
 
-# node_states: lines `n1 idle`; a `*` behind the state means that the node does not answer.
+# node_states: lines `n1 idle`; a `*` behind the state means that the node does not answer, a `-` that the scheduler has
+# plans for it, a `+` that some job on it is still ending: both are well.
 node_states() { timeout 10 sinfo -h -N -o '%N %T' | sort -u; }
 
-node_is_well() { [[ $1 =~ ^(idle|mixed|allocated|completing|drained|draining|reserved|planned)$ ]]; }
+node_is_well() { [[ $1 =~ ^(idle|mixed|allocated|completing|drained|draining|reserved|planned)[-+]?$ ]]; }
 
 nodes_are_well() {
     local node state count=0
