@@ -3,7 +3,6 @@
 mod bare;
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -29,7 +28,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 fn workload(jobs: u32, processes: u32) -> Child {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("bench/workload.py");
+    let script = steward_tests::directory().join("bench/workload.py");
     let mut child = Command::new("/usr/bin/python3")
         .arg(script)
         .args([jobs.to_string(), processes.to_string(), NODE.to_owned()])

@@ -1,13 +1,13 @@
 //! The walls of the house, held by a machine.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    steward_tests::directory().join("..")
 }
 
 /// The Rust files below `dir`, with the part before their tests.

@@ -1,7 +1,6 @@
 //! The dashboards: well-formed, true to the catalogue, and alive on a real Prometheus.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::time::Duration;
 
 use promql_parser::parser;
@@ -37,7 +36,7 @@ struct Query {
 }
 
 fn dashboards() -> Vec<Dashboard> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dashboards");
+    let dir = steward_tests::directory().join("../dashboards");
     let mut paths: Vec<_> = std::fs::read_dir(&dir)
         .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
         .map(|entry| entry.expect("a directory entry").path())

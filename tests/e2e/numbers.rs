@@ -190,6 +190,10 @@ fn scratch_is_told_by_path_and_by_mount_type() {
     let beside = submit("stw-alice", &["-n1"], &script(&format!("{path}/scratchy")));
     let shm = format!("/dev/shm/steward-e2e-{}", std::process::id());
     let in_memory = submit("stw-bob", &["-n1"], &script(&shm));
+    // An interpreter opens files of its own while it starts; the agent shall see what stays open.
+    for file in [dir.path().join("scratch/x"), dir.path().join("scratchy"), shm.clone().into()] {
+        wait::until("the job to open its file", PATIENCE, || file.exists().then_some(()));
+    }
 
     let agent = RunningAgent::start(by_path);
     let expect = |agent: &RunningAgent, job: &Job, expected: f64| {

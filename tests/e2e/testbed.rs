@@ -7,7 +7,7 @@ use steward_tests::slurm;
 use steward_tests::testbed::{Testbed, USERS};
 
 fn script(args: &[&str]) -> Output {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/testbed");
+    let path = steward_tests::directory().join("../deploy/testbed");
     Command::new(path).args(args).output().unwrap()
 }
 
@@ -44,7 +44,7 @@ fn bad_usage_and_a_missing_right_are_told_apart() {
     assert_eq!(script(&["sideways"]).status.code(), Some(2));
     // A copy, since the clone may be closed to others.
     let dir = steward_tests::shared::directory();
-    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy");
+    let deploy = steward_tests::directory().join("../deploy");
     for part in ["testbed", "testbed.d"] {
         let copied =
             Command::new("cp").arg("-r").arg(deploy.join(part)).arg(dir.path()).status().unwrap();

@@ -56,7 +56,7 @@ impl Fixture {
     /// # Panics
     /// If there is none.
     pub fn open(name: &str) -> Self {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
+        let source = crate::directory().join("fixtures").join(name);
         let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("no directory: {error}"));
         copy(&source, dir.path());
         let text = fs::read_to_string(source.join("truth.json"))

@@ -14,3 +14,10 @@ pub mod shared;
 pub mod slurm;
 pub mod testbed;
 pub mod wait;
+
+/// The `tests` directory of the clone that cargo was started in. Asked when the test runs: clones
+/// may share a target directory, and what one of them compiled the other runs.
+pub fn directory() -> std::path::PathBuf {
+    let directory = std::env::var_os("CARGO_MANIFEST_DIR").expect("to be started by cargo");
+    std::path::PathBuf::from(directory)
+}
