@@ -8,6 +8,7 @@ pub mod environment;
 pub mod error;
 pub mod file;
 pub mod mount;
+pub mod pressure;
 pub mod process;
 pub mod scope;
 pub mod stepd;
