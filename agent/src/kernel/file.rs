@@ -119,6 +119,7 @@ pub fn keyed(path: &Path, text: &str, key: &str) -> Result<Option<u64>, ReadErro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_key_is_found_whole_and_its_absence_is_not_zero() {
@@ -156,5 +157,50 @@ mod tests {
         assert_eq!(text(&path).unwrap(), long);
         std::fs::write(&path, "").unwrap();
         assert_eq!(list(&path).unwrap(), "");
+    }
+
+    #[test]
+    fn a_key_that_begins_another_is_not_taken_for_it() {
+        let table = [
+            ("oom_kill_disable 1\nunder_oom 0\noom_kill 3\n", "oom_kill", Some(3)),
+            ("oom_kill_disable 1\nunder_oom 0\n", "oom_kill", None),
+            ("low 0\nhigh 0\nmax 7\noom 1\noom_kill 2\n", "max", Some(7)),
+            ("low 0\nhigh 0\nmax 7\noom 1\noom_kill 2\n", "oom", Some(1)),
+            ("populated 1\nfrozen 0\n", "frozen", Some(0)),
+            ("populated 1\n", "frozen", None),
+            (
+                "nr_periods 4\nnr_throttled 0\nthrottled_time 18446744073709551615\n",
+                "throttled_time",
+                Some(u64::MAX),
+            ),
+            ("", "max", None),
+        ];
+        for (text, key, expected) in table {
+            assert_eq!(keyed(Path::new("f"), text, key).unwrap(), expected, "{key} in {text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_key_has_the_value_that_was_written(
+            lines in proptest::collection::btree_map("[a-z_]{1,12}", 0..=u64::MAX, 0..8),
+            asked in "[a-z_]{1,12}",
+        ) {
+            let text: String = lines.iter().map(|(key, value)| format!("{key} {value}\n")).collect();
+            let value = |key: &str| keyed(Path::new("f"), &text, key).unwrap();
+            for (key, written) in &lines {
+                prop_assert_eq!(value(key), Some(*written));
+            }
+            prop_assert_eq!(value(&asked), lines.get(&asked).copied());
+        }
+
+        #[test]
+        fn no_text_makes_it_panic_or_makes_a_zero_up(text in "\\PC*|(max|oom_kill|[-0-9 \n]){0,20}") {
+            match keyed(Path::new("f"), &text, "max") {
+                Ok(None) => {}
+                Ok(Some(0)) => prop_assert!(text.contains('0')),
+                Ok(Some(_)) | Err(_) => prop_assert!(text.contains("max ")),
+            }
+        }
     }
 }
