@@ -7,6 +7,7 @@ pub mod descriptor;
 pub mod environment;
 pub mod error;
 pub mod file;
+pub mod freezer;
 pub mod io_stat;
 pub mod mount;
 pub mod pressure;
