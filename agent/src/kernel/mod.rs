@@ -3,6 +3,7 @@
 pub mod cgroup;
 pub mod cgroup_v1;
 pub mod cgroup_v2;
+pub mod cpu_set;
 pub mod descriptor;
 pub mod environment;
 pub mod error;
