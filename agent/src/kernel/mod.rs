@@ -15,3 +15,4 @@ pub mod pressure;
 pub mod process;
 pub mod scope;
 pub mod stepd;
+pub mod thread;
