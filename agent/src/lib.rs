@@ -23,6 +23,7 @@ pub mod scan;
 pub mod shutdown;
 mod span;
 mod state;
+pub mod threads;
 
 use std::future::Future;
 use std::net::SocketAddr;
