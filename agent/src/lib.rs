@@ -8,6 +8,7 @@ pub mod check;
 pub mod cli;
 pub mod collector;
 pub mod config;
+pub mod file_class;
 mod group;
 mod host;
 pub mod kernel;
