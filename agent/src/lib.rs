@@ -18,6 +18,7 @@ pub mod node;
 pub mod once;
 pub mod output;
 pub mod publish;
+pub mod quiet;
 mod run;
 pub mod sample;
 pub mod scan;
