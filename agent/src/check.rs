@@ -14,7 +14,7 @@ use steward_common::causes::with_causes;
 use crate::config::Config;
 use crate::kernel::cgroup::Hierarchy;
 use crate::kernel::error::Errors;
-use crate::scan::Scanner;
+use crate::scan::{Focus, Scanner};
 
 /// How well one thing stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -113,7 +113,7 @@ fn hierarchy(hierarchy: &Hierarchy, config: &Config, report: &mut Report) {
 }
 
 fn jobs(scanner: &mut Scanner, report: &mut Report) {
-    let scan = scanner.scan();
+    let scan = scanner.scan(Focus::All);
     let host = scanner.host();
     match &host.cluster {
         Some(cluster) => report.add("cluster", Grade::Ok, cluster.to_string()),

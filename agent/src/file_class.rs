@@ -5,13 +5,16 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+
 use crate::kernel::mount::Mount;
 
 /// The name of the class of files that no rule claims.
 pub const OTHER: &str = "other";
 
 /// Which files are in a class.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
 pub struct ClassRule {
     /// The name of the class.
     pub name: String,

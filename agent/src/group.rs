@@ -3,15 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use steward_common::unit::Bytes;
 
 use crate::config::Scratch;
-use crate::kernel::cgroup::{Members, Pid};
+use crate::file_class::{FileClass, FileClasses};
+use crate::kernel::cgroup::Pid;
 use crate::kernel::descriptor;
 use crate::kernel::error::{Errors, ReadError};
+use crate::kernel::members::Members;
 use crate::kernel::mount::{Mount, MountTables};
 use crate::kernel::process::{Proc, ProcessId, Stat};
+use crate::kernel::risky::Risky;
 use crate::kernel::stepd;
 use crate::ledger::IoLedger;
 use crate::node::{Files, Processes};
@@ -34,6 +38,7 @@ struct Kept {
 #[derive(Clone, Copy, Debug)]
 struct KeptFile {
     path: u64,
+    class: FileClass,
     on_scratch: bool,
 }
 
@@ -41,6 +46,8 @@ struct KeptFile {
 #[derive(Debug, Default)]
 pub struct Group {
     kept: HashMap<Pid, Kept>,
+    /// Processes of the extern step by the name of its placeholder, and whether they are it.
+    placeholders: HashMap<ProcessId, bool>,
     scan: u64,
 }
 
@@ -63,10 +70,16 @@ pub struct Found {
 pub struct Tools<'a> {
     /// The proc mount.
     pub proc: &'a mut Proc,
+    /// Reads what may hang.
+    pub risky: &'a mut Risky,
+    /// Counts up with each process, so that a watchdog can tell slow from stuck.
+    pub progress: &'a AtomicU64,
     /// The mounts.
     pub mounts: &'a mut MountTables,
     /// What counts as scratch.
     pub scratch: &'a Scratch,
+    /// Classes of files.
+    pub classes: &'a FileClasses,
     /// What goes wrong.
     pub errors: &'a mut Errors,
 }
@@ -82,6 +95,7 @@ impl Group {
         let mut descriptors = 0_u64;
         let externs = members.of_extern.iter().map(|pid| (*pid, true));
         for (pid, of_extern) in members.processes.iter().map(|pid| (*pid, false)).chain(externs) {
+            tools.progress.fetch_add(1, Ordering::Relaxed);
             let stat = match tools.proc.stat(pid) {
                 Ok(stat) => stat,
                 Err(error) => {
@@ -98,10 +112,10 @@ impl Group {
                 found.stepd = true;
                 continue;
             }
-            if of_extern && stepd::is_placeholder(tools.proc, pid, &stat) {
+            let id = ProcessId { pid, started: stat.started };
+            if of_extern && stat.name == "sleep" && self.is_placeholder(id, &stat, tools) {
                 continue;
             }
-            let id = ProcessId { pid, started: stat.started };
             found.io_known &= read_io(id, stat.parent, ledger, tools);
             let (mut open, mut rss) = (id, stat.rss);
             if stat.state == 'Z' && stat.threads > 1 {
@@ -126,11 +140,17 @@ impl Group {
             found.processes.push((id, stat));
         }
         self.kept.retain(|_, kept| kept.scan == self.scan);
+        self.placeholders.retain(|id, _| members.of_extern.contains(&id.pid));
         keep_zombies(ledger, tools);
         totals.threads = threads;
         found.totals = all_read.then_some(totals);
-        found.files = files_known.then(|| self.files(descriptors));
+        found.files = files_known.then(|| self.files(descriptors, tools.classes));
         found
+    }
+
+    fn is_placeholder(&mut self, id: ProcessId, stat: &Stat, tools: &mut Tools) -> bool {
+        let look = || stepd::is_placeholder(tools.proc, tools.risky, id, stat);
+        *self.placeholders.entry(id).or_insert_with(look)
     }
 
     /// The number of a process's descriptors; their links are read if they may have changed.
@@ -152,6 +172,7 @@ impl Group {
             .iter()
             .map(|file| KeptFile {
                 path: hash(&file.path),
+                class: tools.classes.of(&file.path, &file.mount),
                 on_scratch: on_scratch(tools.scratch, &file.path, &file.mount),
             })
             .collect();
@@ -163,17 +184,22 @@ impl Group {
     }
 
     /// Distinct files over all processes.
-    fn files(&self, descriptors: u64) -> Files {
+    fn files(&self, descriptors: u64, classes: &FileClasses) -> Files {
         let mut distinct = BTreeSet::new();
-        let mut scratch = BTreeSet::new();
+        let mut files = Files { descriptors, ..Files::default() };
+        let mut by_class: HashMap<FileClass, u64> = HashMap::new();
         for file in self.kept.values().flat_map(|kept| &kept.files) {
-            distinct.insert(file.path);
-            if file.on_scratch {
-                scratch.insert(file.path);
+            if distinct.insert(file.path) {
+                files.distinct += 1;
+                files.on_scratch += u64::from(file.on_scratch);
+                *by_class.entry(file.class).or_insert(0) += 1;
             }
         }
-        let count = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
-        Files { descriptors, distinct: count(distinct.len()), on_scratch: count(scratch.len()) }
+        // A class that nobody uses is a true zero.
+        let count = |class| by_class.get(&class).copied().unwrap_or(0);
+        files.by_class =
+            classes.all().map(|(class, name)| (name.to_owned(), count(class))).collect();
+        files
     }
 }
 

@@ -11,6 +11,9 @@ use crate::config::Config;
 /// Where Slurm's configuration may be; the last one is that of a configless node.
 const CONF_PATHS: [&str; 2] = ["/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"];
 
+/// Where slurmd keeps its state unless slurm.conf says otherwise.
+const DEFAULT_SPOOL_DIR: &str = "/var/spool/slurmd";
+
 /// Files that include files that include files: no more than this.
 const MOST_INCLUDES: usize = 64;
 
@@ -23,6 +26,8 @@ pub struct Host {
     only: Option<NodeName>,
     /// The nodes of this host, by slurm.conf.
     listed: Vec<NodeName>,
+    /// What slurm.conf says.
+    conf: SlurmConf,
     /// The short host name.
     hostname: Option<NodeName>,
     /// The slurm.conf that was read.
@@ -56,7 +61,8 @@ impl Host {
         if let Some(path) = path {
             let (conf, trouble) = read_conf(&path);
             host.listed = hostname.map_or_else(Vec::new, |name| conf.nodes_on_host(&name));
-            host.cluster = host.cluster.or(conf.cluster);
+            host.cluster = host.cluster.or_else(|| conf.cluster.clone());
+            host.conf = conf;
             host.trouble = trouble;
             host.slurm_conf = Some(path);
         }
@@ -72,6 +78,14 @@ impl Host {
             (None, Some(only)) => Some(only.clone()),
             (None, None) => self.own_name(),
         }
+    }
+
+    /// Where the slurmd of `node` keeps the sockets of its slurmstepds.
+    #[must_use]
+    pub fn spool_dir(&self, node: &NodeName) -> PathBuf {
+        let hostname = self.hostname.as_ref().map_or("", NodeName::as_str);
+        let named = self.conf.spool_dir_of(node, hostname);
+        named.map_or_else(|| PathBuf::from(DEFAULT_SPOOL_DIR), PathBuf::from)
     }
 
     /// All nodes that this host reports, jobs or not; `named` are those that scopes name.

@@ -8,9 +8,12 @@ pub mod check;
 pub mod cli;
 pub mod collector;
 pub mod config;
+mod counts;
+mod ending;
 pub mod file_class;
 mod group;
 mod host;
+mod job;
 pub mod kernel;
 mod ledger;
 mod names;
@@ -19,34 +22,44 @@ pub mod once;
 pub mod output;
 pub mod publish;
 pub mod quiet;
+mod reader;
+mod rhythm;
 mod run;
 pub mod sample;
 pub mod scan;
+pub mod scheduler;
 pub mod shutdown;
+mod sluid;
 mod span;
 mod state;
 pub mod threads;
+mod waker;
+mod worker;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
+use nix::time::{ClockId, clock_gettime};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::time::MissedTickBehavior;
+use tokio::time::sleep_until;
 
 use collector::own::Own;
 use config::Config;
 use kernel::error::Errors;
 use output::push::Pusher;
 use publish::{NodeSamples, Pushes, Snapshot};
+use rhythm::Rhythm;
 use sample::Samples;
-use scan::Scanner;
+use scan::{Focus, Scanner};
 use shutdown::Shutdown;
 use state::State;
+use waker::Waker;
 
 /// An agent that has its listener and is ready to run.
 #[derive(Debug)]
@@ -121,13 +134,14 @@ impl Agent {
             result
         };
         let scans = async {
-            let result = scan_loop(self.rounds, interval, sender, stopping.clone()).await;
+            let quiet = &self.config.quiet;
+            let rhythm = Rhythm::new(interval, quiet.aligned, quiet.share, Instant::now());
+            let result = scan_loop(self.rounds, rhythm, sender, stopping.clone()).await;
             stop_on_failure(result)
         };
         let serving = async {
             let Some(listener) = self.listener else { return Ok(()) };
-            let served =
-                output::scrape::serve(listener, latest.clone(), interval, stopping.clone()).await;
+            let served = output::scrape::serve(listener, latest.clone(), stopping.clone()).await;
             stop_on_failure(served.context("the listener failed"))
         };
         let pushing = async {
@@ -148,21 +162,30 @@ impl Agent {
 
 async fn scan_loop(
     mut rounds: Rounds,
-    interval: std::time::Duration,
+    mut rhythm: Rhythm,
     latest: watch::Sender<Option<Arc<Snapshot>>>,
     shutdown: Shutdown,
 ) -> anyhow::Result<()> {
-    let mut ticks = tokio::time::interval(interval);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut told = false;
+    let mut waker = Waker::new();
+    let (mut told, mut changed) = (false, BTreeSet::new());
+    let mut again = false;
     loop {
-        tokio::select! {
+        let look = !changed.is_empty() || again;
+        let look_at = (look || rounds.scanner.has_new_jobs()).then(|| rhythm.next_look(look));
+        let full = tokio::select! {
             () = shutdown.wait() => return Ok(()),
-            _ = ticks.tick() => {}
-        }
+            () = sleep_until(rhythm.next_scan().into()) => true,
+            () = sleep_until(look_at.unwrap_or_else(|| rhythm.next_scan()).into()) => false,
+            more = waker.changed() => {
+                changed.extend(more);
+                continue;
+            }
+        };
         // Reading the kernel's files blocks; the listener answers meanwhile.
+        let (began, paths) = (cpu_time(), std::mem::take(&mut changed));
         let round = tokio::task::spawn_blocking(move || {
-            let snapshot = rounds.scan();
+            let focus = if full { Focus::All } else { Focus::Changed(&paths) };
+            let snapshot = rounds.scan(focus);
             (rounds, snapshot)
         });
         // A read that hangs in the kernel is left behind: it must not keep the agent from ending.
@@ -172,6 +195,15 @@ async fn scan_loop(
         };
         let (back, snapshot) = done.context("a scan broke off")?;
         rounds = back;
+        let (now, took) = (Instant::now(), cpu_time().saturating_sub(began));
+        if full {
+            rhythm.scanned(now, SystemTime::now(), took);
+            rounds.own.set_period(rhythm.period());
+        } else {
+            rhythm.looked(now, took);
+        }
+        // What happened in a new directory before it was watched is seen by another look.
+        again = waker.watch(&rounds.scanner.watched());
         let unnamed = snapshot.nodes.is_empty();
         if unnamed && !told {
             tracing::warn!(
@@ -183,52 +215,73 @@ async fn scan_loop(
     }
 }
 
+/// CPU time of the agent: what it takes away from others. A scan that has to wait for its turn on a
+/// full node disturbs nobody.
+fn cpu_time() -> Duration {
+    let clock = ClockId::CLOCK_PROCESS_CPUTIME_ID;
+    clock_gettime(clock).map_or(Duration::ZERO, Duration::from)
+}
+
 /// Scans one after the other, each turned into samples.
 #[derive(Debug)]
 pub struct Rounds {
     scanner: Scanner,
     own: Own,
     selection: sample::Selection,
+    budget: sample::Budget,
     pushes: Option<Arc<Pushes>>,
     complaints: Vec<String>,
     state: Option<State>,
+    /// When the last full scan began.
+    at: Instant,
 }
 
 impl Rounds {
     /// No scan done yet.
     #[must_use]
     pub fn new(config: &Config, scanner: Scanner, pushes: Option<Arc<Pushes>>) -> Self {
-        let own = Own::new(SystemTime::now());
+        let own = Own::new(SystemTime::now(), config.interval.0);
         Self {
             scanner,
             own,
             selection: config.metrics.into(),
+            budget: config.limits.into(),
             pushes,
             complaints: Vec::new(),
             state: None,
+            at: Instant::now(),
         }
     }
 
-    /// Does one scan.
-    pub fn scan(&mut self) -> Snapshot {
+    /// Does one scan, or a look.
+    pub fn scan(&mut self, focus: Focus) -> Snapshot {
         let (began, at) = (SystemTime::now(), Instant::now());
-        let scan = self.scanner.scan();
-        self.own.note(began, at.elapsed(), &scan.errors);
-        let saved = self.state.as_ref().map(|state| self.scanner.save(state));
-        self.log(&scan.errors, saved.and_then(Result::err));
+        let scan = self.scanner.scan(focus);
+        if matches!(focus, Focus::All) {
+            self.at = at;
+            self.own.note(began, at.elapsed(), &scan);
+            let saved = self.state.as_ref().map(|state| self.scanner.save(state));
+            self.log(&scan.errors, saved.and_then(Result::err));
+        } else {
+            self.own.note_look(&scan);
+        }
+        for ending in &scan.ended {
+            ending.log();
+        }
         let nodes = scan
             .nodes
             .iter()
             .map(|node| {
-                let mut jobs =
-                    Samples::new(node.cluster.clone(), node.name.clone(), self.selection);
+                let (cluster, name) = (node.cluster.clone(), node.name.clone());
+                let mut jobs = Samples::new(cluster, name, self.selection, self.budget);
                 let mut own = jobs.clone();
                 collector::collect(node, &mut jobs);
+                self.own.note_dropped(jobs.dropped());
                 self.own.collect(node, jobs.series(), self.pushes.as_deref(), &mut own);
                 NodeSamples { jobs: (!node.jobs.is_empty()).then_some(jobs), own }
             })
             .collect();
-        Snapshot { at, nodes, whole: !scan.errors.unlisted() }
+        Snapshot { at: self.at, period: self.own.period(), nodes, whole: !scan.errors.unlisted() }
     }
 
     /// Each complaint once, for as long as it lasts; the counts are in the metrics.

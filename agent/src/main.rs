@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use steward_agent::cli::{Cli, Command};
 use steward_agent::config::Config;
-use steward_agent::{Agent, catalogue, check, once};
+use steward_agent::{Agent, catalogue, check, once, quiet};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::level_filters::LevelFilter;
 
@@ -34,9 +34,14 @@ fn start_log(config: &Config) {
 
 fn command(command: Command, config: Config) -> anyhow::Result<ExitCode> {
     start_log(&config);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
     match command {
         Command::Run => {
+            // First: threads inherit it.
+            let cores = &config.quiet.cores;
+            let cores = (!cores.is_empty()).then_some(cores.as_slice());
+            quiet::apply((&config.quiet).into(), cores)?;
+            let runtime = runtime()?;
             let result = runtime.block_on(run(config));
             // A scan that hangs in the kernel is not waited for.
             runtime.shutdown_background();
@@ -45,7 +50,7 @@ fn command(command: Command, config: Config) -> anyhow::Result<ExitCode> {
         Command::Once { window } => print(&once::run(&config, window.0)?),
         Command::Metrics { .. } => Ok(ExitCode::SUCCESS),
         Command::Check { json } => {
-            let report = runtime.block_on(check::run(&config));
+            let report = runtime()?.block_on(check::run(&config));
             print(&if json {
                 serde_json::to_string_pretty(&report)? + "\n"
             } else {

@@ -4,10 +4,11 @@
 //! one question is asked at a time.
 
 use std::collections::HashMap;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use nix::unistd::{Uid, User};
+
+use crate::worker::Worker;
 
 /// How long a scan waits for names, all of them together.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -29,9 +30,7 @@ type Lookup = Result<Option<String>, Slow>;
 #[derive(Debug)]
 pub struct Names {
     known: HashMap<u32, Answer>,
-    questions: Sender<u32>,
-    answers: Receiver<(u32, Lookup)>,
-    outstanding: Option<u32>,
+    directory: Worker<u32, (u32, Lookup)>,
     budget: Duration,
 }
 
@@ -49,20 +48,11 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Asks `directory`, on a thread that ends with this value (or, if the directory hangs, with
-    /// the process: a call into the system's directory cannot be called back).
+    /// Asks `directory`, on a thread of its own.
     #[must_use]
     pub fn asking(directory: impl Fn(u32) -> Lookup + Send + 'static) -> Self {
-        let (questions, inbox) = channel::<u32>();
-        let (outbox, answers) = channel();
-        std::thread::spawn(move || {
-            for uid in inbox {
-                if outbox.send((uid, directory(uid))).is_err() {
-                    break;
-                }
-            }
-        });
-        Self { known: HashMap::new(), questions, answers, outstanding: None, budget: PATIENCE }
+        let directory = Worker::new(move |uid| (uid, directory(uid)));
+        Self { known: HashMap::new(), directory, budget: PATIENCE }
     }
 
     /// A new scan has its patience back.
@@ -81,14 +71,13 @@ impl Names {
             _ => {}
         }
         // While one question hangs, a look costs nothing and no second one is asked.
-        if self.outstanding.is_some() {
+        if self.directory.is_busy() {
             self.receive(Duration::ZERO);
         }
-        if self.outstanding.is_none() {
-            if self.questions.send(uid).is_err() {
+        if !self.directory.is_busy() {
+            if !self.directory.ask(uid) {
                 return Err(Slow);
             }
-            self.outstanding = Some(uid);
             let start = Instant::now();
             self.receive(self.budget);
             self.budget = self.budget.saturating_sub(start.elapsed());
@@ -101,15 +90,9 @@ impl Names {
     }
 
     fn receive(&mut self, patience: Duration) {
-        match self.answers.recv_timeout(patience) {
-            Ok((uid, lookup)) => {
-                self.outstanding = None;
-                if let Ok(name) = lookup {
-                    let answer = name.map_or_else(|| Answer::None(Instant::now()), Answer::Name);
-                    self.known.insert(uid, answer);
-                }
-            }
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        if let Some((uid, Ok(name))) = self.directory.wait(patience) {
+            let answer = name.map_or_else(|| Answer::None(Instant::now()), Answer::Name);
+            self.known.insert(uid, answer);
         }
     }
 }
@@ -127,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_hangs_costs_one_wait_and_its_answer_is_kept() {
-        let (release, gate) = channel::<()>();
+        let (release, gate) = std::sync::mpsc::channel::<()>();
         let gate = std::sync::Mutex::new(gate);
         let mut names = Names::asking(move |uid| {
             let _open = gate.lock().unwrap().recv();

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
 use steward_common::id::{ClusterName, JobId, NodeName, Uid};
 use steward_common::slurm::sluid::Sluid;
 use steward_common::unit::Bytes;
 
 use crate::kernel::cgroup::{CpuStats, MemoryStats};
+use crate::kernel::count::Counts;
 use crate::kernel::environment::Environment;
 use crate::kernel::process::Io;
+use crate::threads::ThreadTotals;
 
 /// One node with its jobs.
 #[derive(Clone, Debug)]
@@ -47,12 +51,56 @@ pub struct JobSample {
     pub memory: MemoryStats,
     /// Its processes; `None` if some could not be read.
     pub processes: Option<Processes>,
+    /// Its threads, as of the last scan that read them; `None` if some could not be.
+    pub threads: Option<ThreadTotals>,
+    /// How often its threads were put aside; never less than before.
+    pub involuntary_switches: Option<u64>,
     /// I/O of all its processes, ended ones included; never less than before.
     pub io: Option<Io>,
     /// Its open files; `None` if those of some process could not be read.
     pub files: Option<Files>,
+    /// Other counters of the kernel; never less than before.
+    pub counts: Counts,
+    /// Tasks, as the pids controller counts them.
+    pub tasks: Option<u64>,
+    /// Whether it is suspended.
+    pub frozen: Option<bool>,
+    /// Since when it has had no process, if it has none.
+    pub idle_since: Option<SystemTime>,
+    /// From when on the counters count.
+    pub covered_from: SystemTime,
+    /// When these figures were read.
+    pub covered_until: SystemTime,
     /// It ended; these are its final values.
     pub ended: bool,
+}
+
+/// The highest figures that any sample of a job had; absent where none was measured.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Peaks {
+    /// Processes.
+    pub processes: Option<u64>,
+    /// Threads.
+    pub threads: Option<u64>,
+    /// The sum of resident sets.
+    pub rss: Option<u64>,
+    /// Distinct open files.
+    pub files: Option<u64>,
+    /// Memory, by the kernel's own account.
+    pub memory: Option<u64>,
+}
+
+impl Peaks {
+    /// Takes a sample into account.
+    pub fn observe(&mut self, sample: &JobSample) {
+        let processes = sample.processes.as_ref();
+        // None is less than any figure.
+        self.processes = self.processes.max(processes.map(|all| all.count));
+        self.threads = self.threads.max(processes.map(|all| all.threads.values().sum()));
+        self.rss = self.rss.max(processes.map(|all| all.rss.get()));
+        self.files = self.files.max(sample.files.as_ref().map(|files| files.distinct));
+        self.memory = self.memory.max(sample.memory.peak.map(Bytes::get));
+    }
 }
 
 /// The processes of a job, summed up.
@@ -67,7 +115,7 @@ pub struct Processes {
 }
 
 /// The open files of a job, summed up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     /// Descriptors of every sort.
     pub descriptors: u64,
@@ -75,4 +123,6 @@ pub struct Files {
     pub distinct: u64,
     /// Those of them on a scratch file system.
     pub on_scratch: u64,
+    /// They by class, every class.
+    pub by_class: BTreeMap<String, u64>,
 }

@@ -7,7 +7,7 @@ use anyhow::bail;
 use crate::Rounds;
 use crate::config::Config;
 use crate::output::exposition::{Format, encode};
-use crate::scan::Scanner;
+use crate::scan::{Focus, Scanner};
 
 /// Scans twice, `window` apart, so that rates have something to stand on, and gives the second as
 /// Prometheus text.
@@ -17,9 +17,9 @@ use crate::scan::Scanner;
 pub fn run(config: &Config, window: Duration) -> anyhow::Result<String> {
     config.check()?;
     let mut rounds = Rounds::new(config, Scanner::new(config.clone())?, None);
-    rounds.scan();
+    rounds.scan(Focus::All);
     std::thread::sleep(window);
-    let snapshot = rounds.scan();
+    let snapshot = rounds.scan(Focus::All);
     if snapshot.nodes.is_empty() {
         bail!(
             "the cluster's name is not known: give --cluster NAME, set 'cluster' in the configuration, or point SLURM_CONF at slurm.conf"

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use steward_common::id::{ClusterName, NodeName};
 
@@ -28,8 +28,10 @@ impl NodeSamples {
 /// The result of one scan, ready to be written.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// When the scan began.
+    /// When the last full scan began.
     pub at: Instant,
+    /// The time from scan to scan, as it is now.
+    pub period: Duration,
     /// The nodes of this host; none while the cluster's name is not known.
     pub nodes: Vec<NodeSamples>,
     /// Whether every directory could be listed.

@@ -1,17 +1,21 @@
 //! One run of a job on a node, from its first sight to its last.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
 
 use steward_common::id::{JobId, Uid};
 use steward_common::slurm::sluid::Sluid;
 
+use crate::counts::{CountLedger, PartLedger};
 use crate::group::{Found, Group};
 use crate::kernel::environment::{self, Environment};
 use crate::kernel::error::Errors;
 use crate::kernel::process::{Proc, ProcessId};
-use crate::ledger::{CpuLedger, IoBase, IoLedger};
-use crate::node::JobSample;
+use crate::kernel::risky::Risky;
+use crate::ledger::{CpuLedger, IoLedger};
+use crate::node::{JobSample, Peaks};
+use crate::threads::{ThreadLedger, ThreadTotals};
 
 /// How many environments of one job are looked at in one scan; the first is nearly always the one.
 const ENVIRONMENTS_A_SCAN: usize = 4;
@@ -26,6 +30,26 @@ pub struct Run {
     pub sluid: Option<Sluid>,
     /// CPU time so far.
     pub cpu: CpuLedger,
+    /// The kernel's other counters so far.
+    pub counts: CountLedger,
+    /// Those that stand in the directories of steps.
+    pub parts: PartLedger,
+    /// When `parts` was last looked at: the sign by which a new look is due, and how many scans ago.
+    pub parts_seen: Option<(u64, u32)>,
+    /// Its threads so far.
+    pub threads: ThreadLedger,
+    /// What the threads were when they were last read; `None` inside if some could not be.
+    pub thread_totals: Option<(u64, Option<ThreadTotals>)>,
+    /// From when on the counters count.
+    pub since: Option<SystemTime>,
+    /// Since when it has had no process.
+    pub idle_since: Option<SystemTime>,
+    /// Its end has been told.
+    pub told: bool,
+    /// The highest figures so far.
+    pub peaks: Peaks,
+    /// Where the kernel tells that something of the job begins or ends.
+    pub watched: Vec<PathBuf>,
     /// I/O so far.
     pub io: IoLedger,
     /// Its processes.
@@ -36,11 +60,15 @@ pub struct Run {
     pub last: Option<JobSample>,
     /// For how many scans it has been gone.
     pub lingered: u32,
+    /// Its directory was made anew, and whether for the same run is not known yet.
+    pub doubtful: bool,
     /// Left by an agent that has been away for long: another directory is another run.
     pub same_directory_only: bool,
     owner: Option<Uid>,
     environments_read: HashSet<(ProcessId, String)>,
     before: Option<(Instant, Duration)>,
+    /// Cores kept busy, as of the last full scan.
+    busy: Option<f64>,
     /// SLURM_RESTART_COUNT when the environment was last learnt; the inner one is Slurm's own.
     restarts_before: Option<Option<String>>,
 }
@@ -51,15 +79,26 @@ impl Run {
         Self { sluid, environment, ..Self::default() }
     }
 
-    /// A run that an earlier agent saw.
-    pub fn resumed(
-        sluid: Option<Sluid>,
-        restarts: Option<String>,
-        cpu: CpuLedger,
-        io: IoBase,
-    ) -> Self {
-        let io = IoLedger::resumed(io);
-        Self { sluid, cpu, io, restarts_before: Some(restarts), ..Self::default() }
+    /// Tells apart what SLURM_RESTART_COUNT was when an earlier agent saw the run.
+    #[must_use]
+    pub fn restarted_before(self, restarts: Option<String>) -> Self {
+        Self { restarts_before: Some(restarts), ..self }
+    }
+
+    /// What SLURM_RESTART_COUNT was when the environment was last learnt.
+    #[must_use]
+    pub fn restarts(&self) -> Option<String> {
+        let known = self.environment.as_ref().map(|known| known.restarts.clone());
+        known.or_else(|| self.restarts_before.clone()).flatten()
+    }
+
+    /// Starts afresh if this is another run than the one that is known: another SLUID, or another
+    /// directory after the agent has been away for long.
+    pub fn begin(&mut self, sluid: Option<Sluid>, generation: u64) {
+        let stale = self.same_directory_only && self.cpu.is_remade(generation);
+        if self.sluid != sluid || stale {
+            *self = Self::new(sluid, None);
+        }
     }
 
     /// Whether the environment says that this is another run than the one before. It is asked when
@@ -72,12 +111,24 @@ impl Run {
         }
     }
 
-    /// Cores kept busy since the scan before. `now` is when the CPU time was read.
-    pub fn rate(&mut self, total: Option<Duration>, now: Instant) -> Option<f64> {
+    /// Cores kept busy since the full scan before. `now` is when the CPU time was read. A look in
+    /// between tells what the scan before told, or, of a new job, what it has done since its first.
+    pub fn rate(&mut self, total: Option<Duration>, now: Instant, full: bool) -> Option<f64> {
         let total = total?;
-        let (then, earlier) = self.before.replace((now, total))?;
+        let Some((then, earlier)) = self.before else {
+            self.before = Some((now, total));
+            return None;
+        };
+        if !full && self.busy.is_some() {
+            return self.busy;
+        }
         let elapsed = now.saturating_duration_since(then).as_secs_f64();
-        (elapsed > 0.0).then(|| total.saturating_sub(earlier).as_secs_f64() / elapsed)
+        let busy = (elapsed > 0.0).then(|| total.saturating_sub(earlier).as_secs_f64() / elapsed);
+        if full {
+            self.before = Some((now, total));
+            self.busy = busy;
+        }
+        busy
     }
 
     /// Whose it is: by the path, else by its processes. Root's are no proof while another's may
@@ -116,6 +167,7 @@ impl Run {
         job: JobId,
         found: &Found,
         proc: &mut Proc,
+        risky: &mut Risky,
         errors: &mut Errors,
     ) {
         let mut looked_at = 0;
@@ -132,7 +184,7 @@ impl Run {
                 continue;
             }
             looked_at += 1;
-            let read = proc.handle(*id).and_then(|handle| environment::read(&handle));
+            let read = proc.handle(*id).and_then(|handle| environment::read(risky, handle));
             if let Some(read) = errors.take(read)
                 && read.job.as_deref() == Some(job.to_string().as_str())
             {

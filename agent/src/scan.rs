@@ -1,25 +1,37 @@
 //! One scan: from directories and processes to nodes with their jobs.
 
-use std::collections::{BTreeMap, HashMap};
-use std::num::NonZeroU32;
-use std::time::Instant;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use steward_common::id::{JobId, NodeName, Uid};
+use steward_common::id::{JobId, NodeName};
 use steward_common::slurm::cgroup_path::JobDir;
-use steward_common::slurm::sluid::Sluid;
 
 use crate::config::Config;
-use crate::group::Tools;
+use crate::ending::Ending;
 use crate::host::Host;
+use crate::job::{Desk, Verdict};
 use crate::kernel::cgroup::{Hierarchy, JobPlace, NothingToRead};
-use crate::kernel::error::{Errors, Reason};
-use crate::kernel::mount::MountTables;
-use crate::kernel::process::Proc;
-use crate::kernel::stepd;
-use crate::names::{Names, Slow};
+use crate::kernel::error::Errors;
+use crate::kernel::members;
 use crate::node::{JobSample, Node};
+use crate::reader::{Key, Readers, Site, Task};
 use crate::run::Run;
+use crate::scheduler;
+use crate::sluid::{self, Sluids};
 use crate::state::State;
+
+/// For so long a job is new, and looked at between scans.
+pub const NEW: Duration = Duration::from_secs(15);
+
+/// Which jobs are read.
+#[derive(Clone, Copy, Debug)]
+pub enum Focus<'a> {
+    /// All of them: a scan.
+    All,
+    /// New ones, and those in whose directories something changed: a look.
+    Changed(&'a BTreeSet<PathBuf>),
+}
 
 /// What one scan found.
 #[derive(Debug)]
@@ -28,10 +40,13 @@ pub struct Scan {
     pub nodes: Vec<Node>,
     /// What could not be read.
     pub errors: Errors,
+    /// Jobs that ended since the scan before, summed up.
+    pub ended: Vec<Ending>,
+    /// Jobs for which the time did not suffice: they stand as they were.
+    pub skipped: u64,
+    /// Jobs and files whose readers have not come back.
+    pub stuck: u64,
 }
-
-/// A job on a node.
-type Key = (NodeName, JobId);
 
 /// Scans, and remembers what the next scan must know.
 #[derive(Debug)]
@@ -39,10 +54,16 @@ pub struct Scanner {
     config: Config,
     host: Host,
     hierarchy: Hierarchy,
-    proc: Proc,
-    names: Names,
+    readers: Readers,
+    desk: Desk,
     runs: BTreeMap<Key, Run>,
-    sluids: HashMap<Sluid, JobId>,
+    sluids: Sluids,
+    /// When each job directory appeared; `None` for those that were there before the agent.
+    arrivals: BTreeMap<Key, Option<Instant>>,
+    leftovers: BTreeMap<NodeName, u64>,
+    scanned: bool,
+    /// When the threads are to be read next.
+    threads_due: Option<Instant>,
 }
 
 impl Scanner {
@@ -55,13 +76,27 @@ impl Scanner {
         if !proc.join("self").exists() && !proc.join("1").exists() {
             return Err(NothingToRead::NoProcesses(proc.clone()));
         }
+        let scheduler =
+            scheduler::from_config(&config.scheduler).map_err(NothingToRead::Pattern)?;
+        let hierarchy = Hierarchy::detect(&config.paths.cgroup, &scheduler)?;
+        let site = Site {
+            proc: config.paths.proc.clone(),
+            layout: hierarchy.layout(),
+            scheduler: scheduler.clone(),
+            scratch: config.scratch.clone(),
+            classes: config.classes(),
+        };
         Ok(Self {
-            hierarchy: Hierarchy::detect(&config.paths.cgroup)?,
+            hierarchy,
             host: Host::discover(&config),
-            proc: Proc::new(&config.paths.proc),
-            names: Names::default(),
+            readers: Readers::new(site),
+            desk: Desk::new(&config, scheduler),
             runs: BTreeMap::new(),
-            sluids: HashMap::new(),
+            sluids: Sluids::default(),
+            arrivals: BTreeMap::new(),
+            leftovers: BTreeMap::new(),
+            scanned: false,
+            threads_due: (config.threads.interval.0 > Duration::ZERO).then(Instant::now),
             config,
         })
     }
@@ -107,74 +142,166 @@ impl Scanner {
             .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 
-    /// Reads everything once.
-    pub fn scan(&mut self) -> Scan {
-        let mut errors = Errors::default();
-        let mut mounts = MountTables::new(&self.config.paths.proc);
-        let live_steps = stepd::LiveSteps::default();
-        self.names.begin_scan();
-
-        let mut jobs: BTreeMap<Key, JobSample> = BTreeMap::new();
-        let mut leftovers: BTreeMap<NodeName, u64> = BTreeMap::new();
-        let places = self.hierarchy.jobs(&mut errors);
-        for place in &places {
-            let Some(node) = self.host.node_of(place.node.as_ref()) else { continue };
-            let Some(id) = self.job_id(place, &mut errors) else { continue };
-            let key = (node, id);
-            if jobs.contains_key(&key) {
-                // Two directories for one job: one is what an earlier run left behind.
-                *leftovers.entry(key.0).or_insert(0) += 1;
-                continue;
-            }
-            match self.job(&key, place, &live_steps, &mut mounts, &mut errors) {
-                Found::Job(sample) => {
-                    jobs.insert(key, *sample);
-                }
-                Found::Leftover => *leftovers.entry(key.0).or_insert(0) += 1,
-                Found::Nothing => {}
-            }
-        }
-        self.sluids.retain(|sluid, _| places.iter().any(|one| one.job == JobDir::Sluid(*sluid)));
-
-        if self.host.cluster.is_none() {
-            self.learn_cluster(jobs.values());
-        }
-        let ended = self.linger(&jobs, errors.unlisted());
-        let Some(cluster) = self.host.cluster.clone() else {
-            return Scan { nodes: Vec::new(), errors };
-        };
-        let mut nodes: BTreeMap<NodeName, Node> = BTreeMap::new();
-        let with_jobs = jobs.keys().map(|key| key.0.clone());
-        for name in self.host.nodes(&self.hierarchy.named_nodes()).into_iter().chain(with_jobs) {
-            let leftovers = leftovers.get(&name).copied().unwrap_or(0);
-            nodes.entry(name.clone()).or_insert_with(|| Node {
-                cluster: cluster.clone(),
-                name,
-                jobs: Vec::new(),
-                leftovers,
-            });
-        }
-        for (key, sample) in jobs.into_iter().chain(ended) {
-            if let Some(node) = nodes.get_mut(&key.0) {
-                node.jobs.push(sample);
-            }
-        }
-        Scan { nodes: nodes.into_values().collect(), errors }
+    /// Whether some job is new.
+    #[must_use]
+    pub fn has_new_jobs(&self) -> bool {
+        self.arrivals.keys().any(|key| self.is_new(key))
     }
 
-    /// The number of a job; a directory named by SLUID is asked once who looks after it.
-    fn job_id(&mut self, place: &JobPlace, errors: &mut Errors) -> Option<JobId> {
-        let sluid = match place.job {
-            JobDir::Id(id) => return Some(id),
-            JobDir::Sluid(sluid) => sluid,
-        };
-        if let Some(known) = self.sluids.get(&sluid) {
-            return Some(*known);
+    /// Where jobs, and parts of them, begin and end.
+    #[must_use]
+    pub fn watched(&self) -> BTreeSet<PathBuf> {
+        let jobs = self.runs.values().flat_map(|run| run.watched.iter());
+        self.hierarchy.holders().iter().chain(jobs).cloned().collect()
+    }
+
+    fn threads_are_due(&mut self) -> bool {
+        let now = Instant::now();
+        let due = self.threads_due.is_some_and(|at| now >= at);
+        if due {
+            self.threads_due = Some(now + self.config.threads.interval.0);
         }
-        let members = self.hierarchy.members(place, errors);
-        let id = stepd::job_of(&members.stepds, &mut self.proc)?;
-        self.sluids.insert(sluid, id);
-        Some(id)
+        due
+    }
+
+    fn is_new(&self, key: &Key) -> bool {
+        matches!(self.arrivals.get(key), Some(Some(at)) if at.elapsed() < NEW)
+    }
+
+    /// Reads everything that `focus` asks for; the rest stands as it was.
+    pub fn scan(&mut self, focus: Focus) -> Scan {
+        let deadline = Instant::now() + self.config.deadline.0;
+        let mut errors = Errors::default();
+        for task in self.readers.returned() {
+            self.runs.insert(task.key, task.run);
+        }
+        self.desk.begin_scan(matches!(focus, Focus::All));
+
+        let mut round = Round::default();
+        let places = self.hierarchy.jobs(&mut errors);
+        let threads = matches!(focus, Focus::All) && self.threads_are_due();
+        let tasks = self.tasks(places, focus, threads, &mut round, &mut errors);
+        let outcome = self.readers.read(tasks, deadline, &mut errors);
+        for reading in outcome.read {
+            let (key, place) = (reading.task.key.clone(), reading.task.place.clone());
+            let new = self.is_new(&key);
+            let mut verdict = self.desk.judge(reading, new, &mut self.sluids, &mut errors);
+            if let Verdict::Again(run) = verdict {
+                let task = Task { key: key.clone(), place, run: *run, threads };
+                let again = self.readers.read(vec![task], deadline, &mut errors).read.pop();
+                let Some(reading) = again else { continue };
+                verdict = self.desk.judge(reading, new, &mut self.sluids, &mut errors);
+            }
+            round.take(key, verdict, &mut self.runs);
+        }
+        round.skipped = outcome.unread.len().try_into().unwrap_or(u64::MAX);
+        for task in outcome.unread {
+            round.jobs.extend(task.run.last.clone().map(|last| (task.key.clone(), last)));
+            self.runs.insert(task.key, task.run);
+        }
+        match focus {
+            Focus::All => self.leftovers = std::mem::take(&mut round.leftovers),
+            Focus::Changed(_) => {}
+        }
+        self.scanned = true;
+
+        if self.host.cluster.is_none() {
+            self.learn_cluster(round.jobs.values());
+        }
+        let unlisted = errors.unlisted();
+        let ended = self.linger(&mut round, matches!(focus, Focus::All), unlisted);
+        let stuck = self.readers.stuck().len() + self.desk.stuck();
+        Scan {
+            nodes: self.nodes(round.jobs),
+            errors,
+            ended,
+            skipped: round.skipped,
+            stuck: stuck.try_into().unwrap_or(u64::MAX),
+        }
+    }
+
+    /// What is to be read, longest unread first; what stands goes to `round` at once.
+    fn tasks(
+        &mut self,
+        places: Vec<JobPlace>,
+        focus: Focus,
+        threads: bool,
+        round: &mut Round,
+        errors: &mut Errors,
+    ) -> Vec<Task> {
+        let places = self.name(places, errors);
+        self.arrivals.retain(|key, _| places.iter().any(|(known, _)| known == key));
+        let mut seen = BTreeSet::new();
+        let mut tasks = Vec::new();
+        for (key, place) in places {
+            if !seen.insert(key.clone()) {
+                // Two directories for one job: one is what an earlier run left behind.
+                *round.leftovers.entry(key.0).or_insert(0) += 1;
+                continue;
+            }
+            let now = self.scanned.then(Instant::now);
+            self.arrivals.entry(key.clone()).or_insert(now);
+            if self.readers.stuck().contains(&key) {
+                continue;
+            }
+            let wanted = match focus {
+                Focus::All => true,
+                Focus::Changed(paths) => {
+                    let changed = |dir: &PathBuf| paths.iter().any(|path| path.starts_with(dir));
+                    self.is_new(&key) || place.dirs.iter().any(|(_, dir)| changed(dir))
+                }
+            };
+            if wanted {
+                let run = self.runs.remove(&key).unwrap_or_default();
+                tasks.push(Task { key, place, run, threads });
+            } else if let Some(last) = self.runs.get(&key).and_then(|run| run.last.clone()) {
+                round.jobs.insert(key, last);
+            }
+        }
+        tasks.sort_by_key(|task| task.run.last.as_ref().map(|last| last.covered_until));
+        tasks
+    }
+
+    /// The job of each directory; one that cannot be told yet is left out.
+    fn name(&mut self, places: Vec<JobPlace>, errors: &mut Errors) -> Vec<(Key, JobPlace)> {
+        let mut present = BTreeSet::new();
+        let unnamed = |sluids: &Sluids, place: &JobPlace| match place.job {
+            JobDir::Id(_) => false,
+            JobDir::Sluid(sluid) => sluids.get(sluid).is_none(),
+        };
+        let alone = places.iter().filter(|place| unnamed(&self.sluids, place)).count() == 1;
+        let mut named = Vec::new();
+        for place in places {
+            let Some(node) = self.host.node_of(place.node.as_ref()) else { continue };
+            let id = match place.job {
+                JobDir::Id(id) => Some(id),
+                JobDir::Sluid(sluid) => {
+                    present.insert(sluid);
+                    self.sluids.get(sluid).or_else(|| self.resolve(&place, &node, alone, errors))
+                }
+            };
+            named.extend(id.map(|id| ((node, id), place)));
+        }
+        self.sluids.retain(&present);
+        named
+    }
+
+    fn resolve(
+        &mut self,
+        place: &JobPlace,
+        node: &NodeName,
+        alone: bool,
+        errors: &mut Errors,
+    ) -> Option<JobId> {
+        let JobDir::Sluid(sluid) = place.job else { return None };
+        let layout = self.hierarchy.layout();
+        let members = members::read(layout, self.desk.scheduler(), place, errors);
+        let sockets = sluid::sockets(&self.host.spool_dir(node), node);
+        // One that is young by its own account may have a name any moment.
+        let age = place.age().unwrap_or_default();
+        let alone = alone && age > NEW;
+        let tools = self.desk.tools();
+        self.sluids.resolve(sluid, &members, sockets.as_ref(), alone, tools, errors)
     }
 
     /// The last word on the cluster's name: slurm.conf may have come since, else a job knows it.
@@ -186,143 +313,79 @@ impl Scanner {
         }
     }
 
-    /// The final values of jobs that are gone, for as long as they are to be seen. A rate is not
-    /// one: nothing runs any more. Where something could not be listed, nobody is gone.
-    fn linger(
-        &mut self,
-        running: &BTreeMap<Key, JobSample>,
-        unlisted: bool,
-    ) -> Vec<(Key, JobSample)> {
+    /// Adds the final values of jobs that are gone, for as long as they are to be seen, and sums up
+    /// those that went just now. A rate is no final value: nothing runs any more. Where something
+    /// could not be listed, nobody is gone.
+    fn linger(&mut self, round: &mut Round, full: bool, unlisted: bool) -> Vec<Ending> {
         let most = self.config.linger;
-        let mut ended = Vec::new();
+        let mut endings = Vec::new();
+        let stuck = self.readers.stuck();
         self.runs.retain(|key, run| {
-            if running.contains_key(key) {
+            if round.jobs.contains_key(key) || stuck.contains(key) {
                 run.lingered = 0;
                 return true;
             }
-            if !unlisted {
+            if !unlisted && !run.told {
+                run.told = true;
+                endings.extend(Ending::of(key, run));
+            }
+            if !unlisted && full {
                 run.lingered += 1;
             }
             let lingers = run.lingered <= most;
             if lingers && let Some(last) = run.last.clone() {
-                let ended_now = !unlisted;
-                ended.push((key.clone(), JobSample { ended: ended_now, cores_busy: None, ..last }));
+                let ended = JobSample { ended: !unlisted, cores_busy: None, ..last };
+                round.jobs.insert(key.clone(), ended);
             }
             lingers
         });
-        ended
+        endings
     }
 
-    fn job(
-        &mut self,
-        key: &Key,
-        place: &JobPlace,
-        live_steps: &stepd::LiveSteps,
-        mounts: &mut MountTables,
-        errors: &mut Errors,
-    ) -> Found {
-        let generation = place.generation();
-        let read_at = Instant::now();
-        let stats = self.hierarchy.read(place, errors);
-        let (Some(generation), true) = (generation, generation == place.generation()) else {
-            // Removed, or removed and made anew, while it was read: not one moment's truth. The
-            // job stands as it was; the next scan will see what became of it.
-            let last = self.runs.get(key).and_then(|run| run.last.clone());
-            return last.map_or(Found::Nothing, |last| Found::Job(Box::new(last)));
-        };
-        let members = self.hierarchy.members(place, errors);
-
-        let sluid = match place.job {
-            JobDir::Sluid(sluid) => Some(sluid),
-            JobDir::Id(_) => None,
-        };
-        let mut run = self.runs.remove(key).unwrap_or_default();
-        let stale = run.same_directory_only && run.cpu.is_remade(generation);
-        if run.sluid != sluid || stale {
-            // Requeued: the same number, another run, whose counters start afresh.
-            run = Run::new(sluid, None);
-        }
-        let mut tools =
-            Tools { proc: &mut self.proc, mounts, scratch: &self.config.scratch, errors };
-        let found = run.group.read(&members, &mut run.io, &mut tools);
-        let has_stepd = found.stepd || !members.stepds.is_empty();
-        if found.processes.is_empty()
-            && found.totals.is_some()
-            && !has_stepd
-            && !live_steps.has(key.1, &mut self.proc)
-        {
-            // Its last values linger if it was a job a moment ago.
-            if run.last.is_some() {
-                self.runs.insert(key.clone(), run);
+    fn nodes(&self, jobs: BTreeMap<Key, JobSample>) -> Vec<Node> {
+        let Some(cluster) = &self.host.cluster else { return Vec::new() };
+        let with_jobs: BTreeSet<NodeName> = jobs.keys().map(|key| key.0.clone()).collect();
+        let names = self.host.nodes(&self.hierarchy.named_nodes());
+        let mut nodes: BTreeMap<NodeName, Node> = names
+            .union(&with_jobs)
+            .map(|name| {
+                let leftovers = self.leftovers.get(name).copied().unwrap_or(0);
+                let (cluster, name) = (cluster.clone(), name.clone());
+                (name.clone(), Node { cluster, name, jobs: Vec::new(), leftovers })
+            })
+            .collect();
+        for (key, sample) in jobs {
+            if let Some(node) = nodes.get_mut(&key.0) {
+                node.jobs.push(sample);
             }
-            return Found::Leftover;
         }
-
-        let owner = run.owner(place.uid, &found, &mut self.proc);
-        let user = self.user(owner, errors);
-        if self.excluded(owner, &user) {
-            return Found::Nothing;
-        }
-        let remade = run.cpu.is_remade(generation);
-        if remade {
-            run.forget_environment();
-        }
-        run.learn_environment(key.1, &found, &mut self.proc, errors);
-        if remade && run.is_requeue() {
-            run = Run::new(sluid, run.environment);
-            let mut tools =
-                Tools { proc: &mut self.proc, mounts, scratch: &self.config.scratch, errors };
-            run.group.read(&members, &mut run.io, &mut tools);
-        }
-        let environment = run.environment.clone().unwrap_or_default();
-
-        let io = run.io.finish();
-        let cpu = run.cpu.observe(stats.cpu, generation);
-        let cores_busy = run.rate(cpu.total, read_at);
-        let confined = stats.cpuset.and_then(|cpus| u32::try_from(cpus.len()).ok());
-        let sample = JobSample {
-            id: key.1,
-            sluid,
-            uid: owner,
-            user: user.unwrap_or_default(),
-            cpus: confined.and_then(NonZeroU32::new).or(environment.cpus),
-            environment,
-            cpu,
-            cores_busy,
-            memory: stats.memory,
-            io: found.io_known.then_some(io),
-            files: found.files,
-            processes: found.totals,
-            ended: false,
-        };
-        run.last = Some(sample.clone());
-        self.runs.insert(key.clone(), run);
-        Found::Job(Box::new(sample))
-    }
-
-    /// The owner's name, if there is one; `Slow` while it is not known.
-    fn user(&mut self, owner: Option<Uid>, errors: &mut Errors) -> Result<Option<String>, Slow> {
-        let Some(uid) = owner else { return Ok(None) };
-        let name = self.names.of(uid.get());
-        if name.is_err() {
-            errors.count(Reason::Names);
-        }
-        name
-    }
-
-    /// Whether the job is not to be reported. Where somebody is excluded, a job whose owner is not
-    /// known yet may be theirs.
-    fn excluded(&self, owner: Option<Uid>, user: &Result<Option<String>, Slow>) -> bool {
-        let excluded = &self.config.exclude.users;
-        match (owner, user) {
-            (Some(uid), Ok(name)) => excluded.iter().any(|one| one.is(uid.get(), name.as_deref())),
-            (None, _) | (_, Err(Slow)) => !excluded.is_empty(),
-        }
+        nodes.into_values().collect()
     }
 }
 
-enum Found {
-    Job(Box<JobSample>),
-    Leftover,
-    Nothing,
+/// What one scan has found so far.
+#[derive(Debug, Default)]
+struct Round {
+    jobs: BTreeMap<Key, JobSample>,
+    leftovers: BTreeMap<NodeName, u64>,
+    skipped: u64,
+}
+
+impl Round {
+    fn take(&mut self, key: Key, verdict: Verdict, runs: &mut BTreeMap<Key, Run>) {
+        match verdict {
+            Verdict::Job(sample, run) => {
+                self.jobs.insert(key.clone(), *sample);
+                runs.insert(key, *run);
+            }
+            Verdict::Leftover(run) => {
+                *self.leftovers.entry(key.0.clone()).or_insert(0) += 1;
+                // Its last values linger if it was a job a moment ago.
+                if run.last.is_some() {
+                    runs.insert(key, *run);
+                }
+            }
+            Verdict::Again(_) | Verdict::Nothing => {}
+        }
+    }
 }

@@ -12,11 +12,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use steward_common::id::{JobId, NodeName};
 
-use crate::ledger::{CpuBase, IoBase};
+use crate::counts::{CountLedger, PartLedger};
+use crate::ledger::{CpuBase, IoBase, IoLedger};
+use crate::node::Peaks;
 use crate::run::Run;
+use crate::threads::{ThreadBase, ThreadLedger};
 
 /// The form of the file; another one is not read.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A job whose directory was re-made while no agent ran is taken for the same run only if the
 /// agent was away for no longer than this: job ids may begin anew.
@@ -38,8 +41,14 @@ struct Entry {
     job: u32,
     sluid: Option<String>,
     restarts: Option<String>,
+    since: Option<SystemTime>,
+    idle_since: Option<SystemTime>,
     cpu: CpuBase,
+    counts: CountLedger,
+    parts: PartLedger,
     io: IoBase,
+    threads: ThreadBase,
+    peaks: Peaks,
 }
 
 /// Where the file is.
@@ -87,7 +96,15 @@ impl State {
                 Some(text) => Some(text.parse().ok()?),
                 None => None,
             };
-            let mut run = Run::resumed(sluid, entry.restarts, entry.cpu, entry.io);
+            let mut run = Run::new(sluid, None).restarted_before(entry.restarts);
+            run.cpu = entry.cpu;
+            run.counts = entry.counts;
+            run.parts = entry.parts;
+            run.io = IoLedger::resumed(entry.io);
+            run.threads = ThreadLedger::resumed(entry.threads);
+            run.since = entry.since;
+            run.idle_since = entry.idle_since;
+            run.peaks = entry.peaks;
             run.same_directory_only = old;
             Some((key, run))
         };
@@ -105,9 +122,15 @@ impl State {
                 node: node.to_string(),
                 job: job.get(),
                 sluid: run.sluid.map(|sluid| sluid.to_string()),
-                restarts: run.environment.as_ref().and_then(|known| known.restarts.clone()),
+                restarts: run.restarts(),
+                since: run.since,
+                idle_since: run.idle_since,
                 cpu: run.cpu.base(),
+                counts: run.counts.clone(),
+                parts: run.parts.clone(),
                 io: run.io.base(),
+                threads: run.threads.base(),
+                peaks: run.peaks,
             })
             .collect();
         let file = File { version: VERSION, boot: self.boot.clone(), saved: now(), runs };
@@ -192,7 +215,7 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.replace(&state.boot, "another")).unwrap();
         assert!(state.load().unwrap().is_empty());
-        fs::write(&path, text.replace("\"version\":1", "\"version\":2")).unwrap();
+        fs::write(&path, text.replace("\"version\":2", "\"version\":1")).unwrap();
         assert!(state.load().unwrap().is_empty());
         fs::write(&path, &text).unwrap();
         assert!(!state.load().unwrap()[&key()].same_directory_only);

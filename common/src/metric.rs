@@ -117,6 +117,8 @@ catalogue! {
         "Always 1; the version of steward-agent stands in the label";
     AGENT_ERRORS: Counter Agent Count "steward_agent_errors_total" ["reason"],
         "Reads and pushes that failed since the agent started, by reason; 'vanished' is ordinary: the process or job ended while it was read";
+    AGENT_INTERVAL: Gauge Agent Seconds "steward_agent_interval_seconds" [],
+        "Time from one scan to the next as it is now: longer than the configured interval while scans take more than their share";
     AGENT_JOBS: Gauge Agent Count "steward_agent_jobs" [],
         "Jobs seen on this node by the last scan, lingering ones not included";
     AGENT_LAST_SCAN_DURATION: Gauge Agent Seconds "steward_agent_last_scan_duration_seconds" [],
@@ -125,6 +127,8 @@ catalogue! {
         "Unix time at which the last scan began; a reader that finds it old must not trust the rest";
     AGENT_LEFTOVERS: Gauge Agent Count "steward_agent_leftover_directories" [],
         "Job cgroup directories without a process and without a slurmstepd; they are not reported as jobs";
+    AGENT_LOOKS: Counter Agent Count "steward_agent_looks_total" [],
+        "Looks at new and changed jobs between scans since the agent started";
     AGENT_PROCESSES: Gauge Agent Count "steward_agent_processes" [],
         "Processes of jobs seen on this node by the last scan";
     AGENT_PUSHES: Counter Agent Count "steward_agent_pushes_total" ["outcome"],
@@ -133,10 +137,26 @@ catalogue! {
         "Scans since the agent started";
     AGENT_SERIES: Gauge Agent Count "steward_agent_series" [],
         "Series about jobs of this node in the last scan";
+    AGENT_SERIES_DROPPED: Counter Agent Count "steward_agent_series_dropped_total" [],
+        "Series left out since the agent started because a job or the node had more than [limits] allows, counted anew in every scan";
+    AGENT_SKIPPED_JOBS: Gauge Agent Count "steward_agent_skipped_jobs" [],
+        "Jobs that the last scan did not get to before its deadline; they are exported as they were";
     AGENT_START_TIME: Gauge Agent Seconds "steward_agent_start_time_seconds" [],
         "Unix time at which the agent started";
+    AGENT_STUCK_READERS: Gauge Agent Count "steward_agent_stuck_readers" [],
+        "Readers that hang in the kernel, most often on a dead file server; what they read is not exported and has no second reader";
+    JOBS_BLOCK_IO_BYTES: Counter Modern Bytes "jobs_block_io_bytes_total" ["direction"],
+        "Bytes that the job moved to and from block devices (v2 io.stat, where the io controller is on); stacked devices may count twice, network file systems do not count";
+    JOBS_BLOCK_IO_REQUESTS: Counter Modern Count "jobs_block_io_requests_total" ["direction"],
+        "Requests of the job to block devices (v2 io.stat, where the io controller is on)";
+    JOBS_COVERED_FROM: Gauge Modern Seconds "jobs_covered_from_timestamp_seconds" [],
+        "Unix time from which the agent has watched this run of the job; it changes when counters start afresh";
+    JOBS_COVERED_UNTIL: Gauge Modern Seconds "jobs_covered_until_timestamp_seconds" [],
+        "Unix time at which the figures of the job were read; it stands still once the job has ended";
     JOBS_CPUS: Gauge Modern Count "jobs_cpus" [],
         "CPUs that the job holds on this node";
+    JOBS_CPUS_REACHABLE: Gauge Modern Count "jobs_cpus_reachable" [],
+        "CPUs that at least one thread of the job may use by its affinity; fewer than jobs_cpus means that CPUs lie idle for want of a thread that may use them";
     JOBS_CPU_CORES_BUSY: Gauge Modern Count "jobs_cpu_cores_busy" [],
         "Cores that the job kept busy, on average, between the last two scans";
     JOBS_CPU_CORE_SECONDS: Counter Modern Seconds "jobs_cpu_core_seconds_total" ["core"],
@@ -145,20 +165,32 @@ catalogue! {
         "CPU use of the job between the last two scans; 100 is one busy core";
     JOBS_CPU_PERCENT_PER_CORE: Gauge Original Percent "jobs_cpu_percent_per_core" [],
         "jobs_cpu_percent divided by the CPUs that the job holds on this node";
+    JOBS_CPU_PERIODS: Counter Modern Count "jobs_cpu_periods_total" [],
+        "Periods of CPU bandwidth in which the job had something to run (nr_periods); stays 0 without a quota";
     JOBS_CPU_SECONDS: Counter Modern Seconds "jobs_cpu_seconds_total" ["mode"],
         "CPU time of all steps and processes of the job by mode, user or system, as the kernel splits it";
+    JOBS_CPU_THROTTLED_PERIODS: Counter Modern Count "jobs_cpu_throttled_periods_total" [],
+        "Periods in which the job had used up its CPU bandwidth and was held back (nr_throttled)";
+    JOBS_CPU_THROTTLED_SECONDS: Counter Modern Seconds "jobs_cpu_throttled_seconds_total" [],
+        "Time for which the job was held back because its CPU bandwidth was used up, added up over CPUs";
     JOBS_CPU_TIME_CORE: Gauge Original Seconds "jobs_cpu_time_core" ["core"],
         "CPU time of the job by core; only cgroup v1 counts it, on v2 it is absent";
     JOBS_CPU_TIME_TOTAL: Gauge Original Seconds "jobs_cpu_time_total" [],
         "CPU time of all steps and processes of the job";
     JOBS_CPU_USAGE_SECONDS: Counter Modern Seconds "jobs_cpu_usage_seconds_total" [],
         "CPU time of all steps and processes of the job, the kernel's exact total; on cgroup v2 the little that slurmstepd uses is in it";
+    JOBS_FROZEN: Gauge Modern Flag "jobs_frozen" [],
+        "1 while every process of the job is frozen, as Slurm does with a suspended job, else 0; absent while it has no process: a suspended job is not idle";
     JOBS_GPUS_USED: Gauge Original Flag "jobs_gpus_used" ["gpuid"],
         "1 for each GPU that Slurm gave to the job on this node, by Slurm's index";
     JOBS_GPU_ASSIGNED: Gauge Modern Flag "jobs_gpu_assigned" ["gpu"],
         "1 for each GPU that Slurm gave to the job on this node, by Slurm's index";
+    JOBS_IDLE_SINCE: Gauge Modern Seconds "jobs_idle_since_timestamp_seconds" [],
+        "Unix time since which the job has held its resources without a single process; absent while it has one";
     JOBS_INFO: Gauge Info Flag "jobs_info" ["user", "uid", "account", "partition", "array_job", "array_task", "sluid"],
         "Always 1; describes the job in its labels, an unknown one is empty";
+    JOBS_INVOLUNTARY_SWITCHES: Counter Modern Count "jobs_involuntary_switches_total" [],
+        "How often a thread of the job was taken off its CPU while it had work, ended threads included up to when they were last seen; read at threads.interval";
     JOBS_IO_BYTES: Counter Modern Bytes "jobs_io_bytes_total" ["direction"],
         "Bytes that the job's processes caused to be read from or written to storage (read_bytes, write_bytes of /proc/PID/io), ended processes included";
     JOBS_IO_CALLS: Counter Modern Count "jobs_io_calls_total" ["direction"],
@@ -173,6 +205,10 @@ catalogue! {
         "Kernel memory charged to the job (v1 memory.kmem.usage_in_bytes, v2 kernel)";
     JOBS_MEMORY_LIMIT: Gauge Modern Bytes "jobs_memory_limit_bytes" [],
         "Memory limit of the job's cgroup; absent when there is none";
+    JOBS_MEMORY_LIMIT_HITS: Counter Modern Count "jobs_memory_limit_hits_total" [],
+        "How often the job reached its memory limit and the kernel had to make room (v1 memory.failcnt, v2 max in memory.events), ended steps included; reaching it is harmless while page cache can go";
+    JOBS_MEMORY_OOM_KILLS: Counter Modern Count "jobs_memory_oom_kills_total" [],
+        "Processes of the job that the kernel killed because memory ran out (oom_kill of memory.events, on v1 of memory.oom_control), ended steps included";
     JOBS_MEMORY_PEAK: Gauge Modern Bytes "jobs_memory_peak_bytes" [],
         "Highest jobs_memory_usage_bytes that the kernel has seen, page cache included";
     JOBS_MEMORY_RSS: Gauge Modern Bytes "jobs_memory_rss_bytes" [],
@@ -180,7 +216,7 @@ catalogue! {
     JOBS_MEMORY_SHMEM: Gauge Modern Bytes "jobs_memory_shmem_bytes" [],
         "Shared memory and tmpfs pages charged to the job";
     JOBS_MEMORY_SLURM: Gauge Modern Bytes "jobs_memory_slurm_bytes" [],
-        "What Slurm's jobacct_gather/cgroup takes as the job's memory now (v1 total_rss, v2 memory.current)";
+        "What Slurm's jobacct_gather/cgroup takes as the job's memory now, the largest of which sacct shows as MaxRSS (v1 total_rss; v2 memory.current, page cache included)";
     JOBS_MEMORY_SWAP: Gauge Modern Bytes "jobs_memory_swap_bytes" [],
         "Swap used by the job";
     JOBS_MEMORY_USAGE: Gauge Modern Bytes "jobs_memory_usage_bytes" [],
@@ -191,6 +227,8 @@ catalogue! {
         "File descriptors that the job's processes have open, of every sort";
     JOBS_OPEN_FILES: Gauge Modern Count "jobs_open_files" [],
         "Distinct files that the job's processes have open; devices, pipes, sockets and directories do not count";
+    JOBS_OPEN_FILES_BY_CLASS: Gauge Modern Count "jobs_open_files_by_class" ["class"],
+        "Distinct files that the job's processes have open, by class of file system (file_classes of the configuration)";
     JOBS_PROCESSES: Gauge Modern Count "jobs_processes" [],
         "Processes of the job on this node, slurmstepd not included";
     JOBS_READ_COUNT: Gauge Original Count "jobs_read_count" [],
@@ -201,12 +239,28 @@ catalogue! {
         "Sum of the resident sets of the job's processes in MiB; a shared page counts once for each of them";
     JOBS_SCRATCH_OPEN_FILES: Gauge Modern Count "jobs_scratch_open_files" [],
         "Distinct files on scratch file systems that the job's processes have open";
+    JOBS_SLUID_CLUSTER: Gauge Modern Count "jobs_sluid_cluster_id" [],
+        "Number of the cluster that the job was submitted to, as its SLUID says; Slurm 26.05 and later";
     JOBS_SPAWNED_PROCESSES: Gauge Original Count "jobs_spawned_processes" [],
         "Processes of the job on this node, slurmstepd not included";
+    JOBS_STALL: Counter Modern Seconds "jobs_stall_seconds_total" ["resource", "tasks"],
+        "Time in which some or all (full) runnable tasks of the job waited for cpu, memory or io (pressure stall information); cgroup v2 only";
+    JOBS_SUBMITTED: Gauge Modern Seconds "jobs_submit_timestamp_seconds" [],
+        "Unix time at which this run of the job was submitted, as its SLUID says (up to 37 s ahead if the controller's clock knows leap seconds); Slurm 26.05 and later";
     JOBS_SYSTEM_TIME: Gauge Original Seconds "jobs_system_time" [],
         "CPU time of the job in the kernel, in seconds";
+    JOBS_TASKS: Gauge Modern Count "jobs_tasks" [],
+        "Tasks of the job, processes and threads, as the pids controller counts them, slurmstepd's included; v2 where that controller is on";
     JOBS_THREADS: Gauge Modern Count "jobs_threads" [],
         "Threads of the job's processes";
+    JOBS_THREADS_CONFINED: Gauge Modern Count "jobs_threads_confined" [],
+        "Threads of the job that may use only a part of the job's CPUs by their affinity; read at threads.interval";
+    JOBS_THREADS_PER_CPU: Gauge Modern Count "jobs_threads_per_cpu" [],
+        "jobs_threads divided by the CPUs that the job holds on this node";
+    JOBS_THREADS_RUNNABLE: Gauge Modern Count "jobs_threads_runnable" [],
+        "Threads of the job that ran or waited for a CPU at the moment of the look (state R), sampled at threads.interval";
+    JOBS_THREADS_UNINTERRUPTIBLE: Gauge Modern Count "jobs_threads_uninterruptible" [],
+        "Threads of the job in uninterruptible sleep at the moment of the look (state D), most often waiting for a file system, sampled at threads.interval";
     JOBS_THREAD_COUNT: Gauge Original Count "jobs_thread_count" ["proc_name"],
         "Threads of the job's processes of that name";
     JOBS_USER_TIME: Gauge Original Seconds "jobs_user_time" [],

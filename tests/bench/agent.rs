@@ -10,7 +10,7 @@ use nix::time::{ClockId, clock_gettime};
 use steward_agent::Rounds;
 use steward_agent::config::Config;
 use steward_agent::output::exposition::{Format, encode};
-use steward_agent::scan::Scanner;
+use steward_agent::scan::{Focus, Scanner};
 
 const NODE: &str = "stwbench";
 const SIZES: [(u32, u32, f64); 2] = [(64, 16, 1.4), (128, 80, 1.3)];
@@ -63,7 +63,7 @@ fn main() {
             let start = cpu();
             let seen = bare::cycle(NODE);
             let middle = cpu();
-            let snapshot = rounds.scan();
+            let snapshot = rounds.scan(Focus::All);
             let scanned = cpu();
             let body = encode(&snapshot.samples(), Format::Protobuf).expect("a body");
             let end = cpu();

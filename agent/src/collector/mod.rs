@@ -2,6 +2,8 @@
 //!
 //! To add a collector: one file, its `mod` line, its line in [`COLLECTORS`].
 
+mod counts;
+mod coverage;
 mod cpu;
 mod files;
 mod gpu;
@@ -10,6 +12,9 @@ mod io;
 mod memory;
 pub mod own;
 mod process;
+mod threads;
+
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::node::{JobSample, Node};
 use crate::sample::Samples;
@@ -24,6 +29,8 @@ pub struct Collector {
 
 /// Every collector, in alphabetical order.
 pub const COLLECTORS: &[Collector] = &[
+    Collector { name: "counts", collect: counts::collect },
+    Collector { name: "coverage", collect: coverage::collect },
     Collector { name: "cpu", collect: cpu::collect },
     Collector { name: "files", collect: files::collect },
     Collector { name: "gpu", collect: gpu::collect },
@@ -31,6 +38,7 @@ pub const COLLECTORS: &[Collector] = &[
     Collector { name: "io", collect: io::collect },
     Collector { name: "memory", collect: memory::collect },
     Collector { name: "process", collect: process::collect },
+    Collector { name: "threads", collect: threads::collect },
 ];
 
 /// All samples about the jobs of `node`.
@@ -40,6 +48,11 @@ pub fn collect(node: &Node, out: &mut Samples) {
             (collector.collect)(job, out);
         }
     }
+}
+
+/// Seconds since 1970; a clock before that is a clock that is not set.
+pub(crate) fn unix(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
 /// A count as a sample value. Prometheus has no other number; beyond 2^53 the last digits go.

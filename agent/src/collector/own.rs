@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use steward_common::metric;
 
-use super::float;
-use crate::kernel::error::{Errors, Reason};
+use super::{float, unix};
+use crate::kernel::error::Reason;
 use crate::node::Node;
 use crate::publish::Pushes;
 use crate::sample::Samples;
+use crate::scan::Scan;
 
 /// Totals since the agent started.
 #[derive(Debug)]
@@ -19,21 +20,55 @@ pub struct Own {
     scans: u64,
     errors: BTreeMap<Reason, u64>,
     last: (SystemTime, Duration),
+    looks: u64,
+    skipped: u64,
+    stuck: u64,
+    dropped: u64,
+    period: Duration,
 }
 
 impl Own {
     /// An agent that started now.
     #[must_use]
-    pub fn new(started: SystemTime) -> Self {
+    pub fn new(started: SystemTime, period: Duration) -> Self {
         let errors = Reason::ALL.into_iter().map(|reason| (reason, 0)).collect();
-        Self { started, scans: 0, errors, last: (started, Duration::ZERO) }
+        let last = (started, Duration::ZERO);
+        Self { started, scans: 0, errors, last, looks: 0, skipped: 0, stuck: 0, dropped: 0, period }
     }
 
     /// Takes note of one scan.
-    pub fn note(&mut self, began: SystemTime, took: Duration, errors: &Errors) {
+    pub fn note(&mut self, began: SystemTime, took: Duration, scan: &Scan) {
         self.scans += 1;
         self.last = (began, took);
-        for (reason, count) in errors.counts() {
+        self.skipped = scan.skipped;
+        self.count(scan);
+    }
+
+    /// The time from scan to scan is this from now on.
+    pub const fn set_period(&mut self, period: Duration) {
+        self.period = period;
+    }
+
+    /// The time from scan to scan.
+    #[must_use]
+    pub const fn period(&self) -> Duration {
+        self.period
+    }
+
+    /// Takes note of series that there was no room for.
+    pub const fn note_dropped(&mut self, series: u64) {
+        self.dropped = self.dropped.saturating_add(series);
+    }
+
+    /// Takes note of a look between scans.
+    pub fn note_look(&mut self, scan: &Scan) {
+        self.looks += 1;
+        self.count(scan);
+    }
+
+    fn count(&mut self, scan: &Scan) {
+        self.stuck = scan.stuck;
+        for (reason, count) in scan.errors.counts() {
             *self.errors.entry(reason).or_insert(0) += count;
         }
     }
@@ -50,6 +85,11 @@ impl Own {
         out.agent(&metric::AGENT_LAST_SCAN_TIMESTAMP, &[], unix(began));
         out.agent(&metric::AGENT_LAST_SCAN_DURATION, &[], took.as_secs_f64());
         out.agent(&metric::AGENT_SCANS, &[], float(self.scans));
+        out.agent(&metric::AGENT_INTERVAL, &[], self.period.as_secs_f64());
+        out.agent(&metric::AGENT_SERIES_DROPPED, &[], float(self.dropped));
+        out.agent(&metric::AGENT_LOOKS, &[], float(self.looks));
+        out.agent(&metric::AGENT_SKIPPED_JOBS, &[], float(self.skipped));
+        out.agent(&metric::AGENT_STUCK_READERS, &[], float(self.stuck));
         out.agent(&metric::AGENT_JOBS, &[], float(running().map(|_| 1).sum()));
         out.agent(&metric::AGENT_PROCESSES, &[], float(processes));
         out.agent(&metric::AGENT_LEFTOVERS, &[], float(node.leftovers));
@@ -65,9 +105,4 @@ impl Own {
             out.agent(&metric::AGENT_PUSHES, &[&"failed"], float(failed));
         }
     }
-}
-
-/// Seconds since 1970; a clock before that is a clock that is not set.
-fn unix(time: SystemTime) -> f64 {
-    time.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }

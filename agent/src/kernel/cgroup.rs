@@ -2,19 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use steward_common::id::{NodeName, Uid};
 use steward_common::limit::Limit;
-use steward_common::slurm::cgroup_path::{self, JobDir};
+use steward_common::slurm::cgroup_path::{self, JobDir, Version};
 use steward_common::slurm::gres;
 use steward_common::unit::Bytes;
 
 use super::cgroup_v1::V1;
 use super::cgroup_v2::V2;
+use super::count::Counts;
 use super::error::{Errors, ReadError};
 use super::file;
-use super::scope::{directories, has_subdirectories};
+use super::scope::directories;
+use crate::scheduler::Scheduler;
 
 /// Where the kernel mounts cgroups unless the configuration says otherwise.
 pub const DEFAULT_ROOT: &str = "/sys/fs/cgroup";
@@ -59,17 +62,10 @@ pub struct CgroupStats {
     pub memory: MemoryStats,
     /// CPUs that the job is confined to; `None` when it may use all of its parent's.
     pub cpuset: Option<Vec<u32>>,
-}
-
-/// The processes in a job's cgroup.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Members {
-    /// Everything that may be the job's own.
-    pub processes: BTreeSet<Pid>,
-    /// Those of the extern step, whose placeholder is not the job's.
-    pub of_extern: BTreeSet<Pid>,
-    /// Those in the directory that Slurm keeps for its own daemon.
-    pub stepds: BTreeSet<Pid>,
+    /// Other counters.
+    pub counts: Counts,
+    /// Tasks, as the pids controller counts them, where it is on.
+    pub tasks: Option<u64>,
 }
 
 /// One job's directories on one node.
@@ -103,6 +99,12 @@ impl JobPlace {
     pub fn generation(&self) -> Option<u64> {
         use std::os::unix::fs::MetadataExt;
         self.accounting_dir()?.metadata().ok().map(|metadata| metadata.ino())
+    }
+
+    /// How long ago something was made or removed in it: it is no younger than that.
+    #[must_use]
+    pub fn age(&self) -> Option<Duration> {
+        self.accounting_dir()?.metadata().ok()?.modified().ok()?.elapsed().ok()
     }
 
     /// How many step and task directories it has; on v1 only accounting makes those of tasks.
@@ -145,6 +147,9 @@ pub enum NothingToRead {
         .0.display()
     )]
     Empty(PathBuf),
+    /// The pattern of job directories is none.
+    #[error("scheduler.pattern: {0}")]
+    Pattern(String),
     /// There are no processes.
     #[error("{} holds no processes: set paths.proc to the mount of proc", .0.display())]
     NoProcesses(PathBuf),
@@ -155,7 +160,7 @@ impl Hierarchy {
     ///
     /// # Errors
     /// If there is no hierarchy at `root`.
-    pub fn detect(root: &Path) -> Result<Self, NothingToRead> {
+    pub fn detect(root: &Path, scheduler: &Arc<dyn Scheduler>) -> Result<Self, NothingToRead> {
         if !root.is_dir() {
             return Err(NothingToRead::Missing(root.to_path_buf()));
         }
@@ -167,9 +172,11 @@ impl Hierarchy {
             root.join("cgroup.controllers").is_file()
         };
         if unified {
-            return Ok(Self::V2(V2::new(root)));
+            return Ok(Self::V2(V2::new(root, scheduler)));
         }
-        V1::new(root).map(Self::V1).ok_or_else(|| NothingToRead::Empty(root.to_path_buf()))
+        V1::new(root, scheduler)
+            .map(Self::V1)
+            .ok_or_else(|| NothingToRead::Empty(root.to_path_buf()))
     }
 
     /// `v1` or `v2`.
@@ -198,6 +205,15 @@ impl Hierarchy {
         }
     }
 
+    /// The directories in which new jobs appear.
+    #[must_use]
+    pub fn holders(&self) -> &[PathBuf] {
+        match self {
+            Self::V1(v1) => v1.holders(),
+            Self::V2(v2) => v2.holders(),
+        }
+    }
+
     /// The scope directories that were found.
     #[must_use]
     pub fn scopes(&self) -> Vec<&Path> {
@@ -207,22 +223,22 @@ impl Hierarchy {
         }
     }
 
-    /// What the files of `place` say.
+    /// How it is laid out.
     #[must_use]
-    pub fn read(&self, place: &JobPlace, errors: &mut Errors) -> CgroupStats {
+    pub const fn layout(&self) -> Version {
         match self {
-            Self::V1(_) => super::cgroup_v1::read(place, errors),
-            Self::V2(_) => super::cgroup_v2::read(place, errors),
+            Self::V1(_) => Version::V1,
+            Self::V2(_) => Version::V2,
         }
     }
+}
 
-    /// The processes of `place`, over all steps and tasks.
-    #[must_use]
-    pub fn members(&self, place: &JobPlace, errors: &mut Errors) -> Members {
-        match self {
-            Self::V1(_) => super::cgroup_v1::members(place, errors),
-            Self::V2(_) => super::cgroup_v2::members(place, errors),
-        }
+/// What the files of `place` say.
+#[must_use]
+pub fn read(layout: Version, place: &JobPlace, errors: &mut Errors) -> CgroupStats {
+    match layout {
+        Version::V1 => super::cgroup_v1::read(place, errors),
+        Version::V2 => super::cgroup_v2::read(place, errors),
     }
 }
 
@@ -236,16 +252,6 @@ pub(super) fn cpus(path: &Path, errors: &mut Errors) -> Option<Vec<u32>> {
     let list = gres::index_list(text)
         .map_err(|_| ReadError::malformed(path, "a list of CPUs such as 0-3,8", text));
     errors.take(list)
-}
-
-/// The processes of `dir` and of everything below it.
-pub(super) fn collect(dir: &Path, into: &mut BTreeSet<Pid>, errors: &mut Errors) {
-    pids(dir, into, errors);
-    if has_subdirectories(dir) {
-        for (_, child) in directories(dir, errors) {
-            collect(&child, into, errors);
-        }
-    }
 }
 
 /// The processes of `dir` itself.

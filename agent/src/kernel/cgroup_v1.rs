@@ -2,23 +2,26 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use steward_common::id::{NodeName, StepId};
+use steward_common::id::NodeName;
 use steward_common::limit::Limit;
-use steward_common::slurm::cgroup_path::{self, Version};
+use steward_common::slurm::cgroup_path::Version;
 use steward_common::unit::Bytes;
 
-use super::cgroup::{CgroupStats, CpuStats, JobPlace, Members, MemoryStats, collect, cpus, pids};
+use super::cgroup::{CgroupStats, CpuStats, JobPlace, MemoryStats, cpus};
+use super::count::{Count, Counts};
 use super::error::{Errors, ReadError};
 use super::file;
-use super::scope::{Scopes, directories};
+use super::scope::{Scopes, directories, has_subdirectories};
+use crate::scheduler::Scheduler;
 
 /// The controllers below which Slurm makes directories, the one that tracks all processes first.
-const CONTROLLERS: [&str; 5] = ["freezer", "cpuacct", "memory", "cpuset", "devices"];
+const CONTROLLERS: [&str; 6] = ["freezer", "cpuacct", "memory", "cpuset", "devices", "cpu"];
 
 /// Controllers that are mounted together under both names on hosts without the usual link.
-const JOINT: [(&str, &str); 1] = [("cpuacct", "cpu,cpuacct")];
+const JOINT: [(&str, &str); 2] = [("cpuacct", "cpu,cpuacct"), ("cpu", "cpu,cpuacct")];
 
 /// The v1 mounts below one root.
 #[derive(Debug)]
@@ -29,12 +32,11 @@ pub struct V1 {
 impl V1 {
     /// The mounts at `root`; `None` if there is no controller that Slurm uses.
     #[must_use]
-    pub fn new(root: &Path) -> Option<Self> {
+    pub fn new(root: &Path, scheduler: &Arc<dyn Scheduler>) -> Option<Self> {
+        let scopes = |path: PathBuf| Scopes::new(&path, Version::V1, Arc::clone(scheduler));
         let controllers: Vec<_> = CONTROLLERS
             .into_iter()
-            .filter_map(|name| {
-                mount(root, name).map(|path| (name, Scopes::new(&path, Version::V1)))
-            })
+            .filter_map(|name| mount(root, name).map(|path| (name, scopes(path))))
             .collect();
         (!controllers.is_empty()).then_some(Self { controllers })
     }
@@ -46,9 +48,18 @@ impl V1 {
 
     /// Every job directory, those of one job put together.
     pub fn jobs(&mut self, errors: &mut Errors) -> Vec<JobPlace> {
+        // Slurm uses the same path in every controller that it uses: one search serves all.
         let mut places: Vec<JobPlace> = Vec::new();
+        let mut leader: Option<Scopes> = None;
         for (controller, scopes) in &mut self.controllers {
-            for found in scopes.jobs(errors) {
+            let jobs = match &leader {
+                Some(leader) => scopes.jobs_like(leader, errors),
+                None => scopes.jobs(errors),
+            };
+            if leader.is_none() && scopes.known().next().is_some() {
+                leader = Some(scopes.clone());
+            }
+            for found in jobs {
                 let dir = ((*controller).to_owned(), found.path);
                 let same = places.iter_mut().find(|place| {
                     place.job == found.job && place.node == found.node && place.uid == found.uid
@@ -77,6 +88,13 @@ impl V1 {
             .collect()
     }
 
+    /// The directories in which new jobs appear, of the controller that has them first.
+    #[must_use]
+    pub fn holders(&self) -> &[PathBuf] {
+        let all = self.controllers.iter().map(|(_, scopes)| scopes.holders());
+        all.into_iter().find(|holders| !holders.is_empty()).unwrap_or_default()
+    }
+
     /// The scope directories.
     #[must_use]
     pub fn scopes(&self) -> Vec<&Path> {
@@ -96,7 +114,13 @@ fn mount(root: &Path, controller: &str) -> Option<PathBuf> {
 /// What the files of a job say.
 #[must_use]
 pub fn read(place: &JobPlace, errors: &mut Errors) -> CgroupStats {
+    let mut counts = Counts::new();
+    if let Some(dir) = place.dir("cpu") {
+        throttling(dir, &mut counts, errors);
+    }
     CgroupStats {
+        counts,
+        tasks: None,
         cpu: place.dir("cpuacct").map(|dir| cpu(dir, place, errors)).unwrap_or_default(),
         memory: place.dir("memory").map(|dir| memory(dir, errors)).unwrap_or_default(),
         cpuset: place.dir("cpuset").and_then(|dir| cpuset(dir, errors)),
@@ -116,6 +140,54 @@ fn cpu(dir: &Path, place: &JobPlace, errors: &mut Errors) -> CpuStats {
     let user = ticks("user");
     let system = ticks("system");
     CpuStats { total, user, system, cores: cores(dir, place, errors) }
+}
+
+/// Slurm makes no directory of the cpu controller, but where it is mounted with cpuacct there is one.
+fn throttling(dir: &Path, counts: &mut Counts, errors: &mut Errors) {
+    let path = dir.join("cpu.stat");
+    let Some(text) = errors.take_optional(file::optional_text(&path)) else { return };
+    for (count, key) in [
+        (Count::CpuPeriods, "nr_periods"),
+        (Count::CpuThrottled, "nr_throttled"),
+        (Count::CpuThrottledNanos, "throttled_time"),
+    ] {
+        let value = errors.take_optional(file::keyed(&path, &text, key));
+        counts.extend(value.map(|value| (count, value)));
+    }
+}
+
+/// How often the memory limit was reached in the job's own directory: the cheap sign that it is
+/// worth asking [`memory_events`].
+pub fn limit_hits(place: &JobPlace, errors: &mut Errors) -> Option<u64> {
+    let path = place.dir("memory")?.join("memory.failcnt");
+    errors.take_optional(file::optional_number(&path))
+}
+
+/// Limits reached and processes killed, by directory: v1 counts each only where it happened.
+pub fn memory_events(place: &JobPlace, errors: &mut Errors) -> Vec<(PathBuf, Counts)> {
+    let mut found = Vec::new();
+    if let Some(dir) = place.dir("memory") {
+        memory_events_below(dir, &mut found, errors);
+    }
+    found
+}
+
+fn memory_events_below(dir: &Path, into: &mut Vec<(PathBuf, Counts)>, errors: &mut Errors) {
+    let mut counts = Counts::new();
+    let hits = errors.take_optional(file::optional_number(&dir.join("memory.failcnt")));
+    counts.extend(hits.map(|hits| (Count::MemoryLimitHits, hits)));
+    let path = dir.join("memory.oom_control");
+    // Since Linux 4.13.
+    let kills = errors
+        .take_optional(file::optional_text(&path))
+        .and_then(|text| errors.take_optional(file::keyed(&path, &text, "oom_kill")));
+    counts.extend(kills.map(|kills| (Count::MemoryOomKills, kills)));
+    into.push((dir.to_path_buf(), counts));
+    if has_subdirectories(dir) {
+        for (_, child) in directories(dir, errors) {
+            memory_events_below(&child, into, errors);
+        }
+    }
 }
 
 /// `cpuacct.stat` counts in USER_HZ.
@@ -185,22 +257,10 @@ fn cpuset(dir: &Path, errors: &mut Errors) -> Option<Vec<u32>> {
     (own.len() < scope.len()).then_some(own)
 }
 
-/// The processes of a job over all steps and tasks.
+/// The directory that holds all processes of a job.
 #[must_use]
-pub fn members(place: &JobPlace, errors: &mut Errors) -> Members {
-    let mut members = Members::default();
-    let Some(dir) = CONTROLLERS.iter().find_map(|controller| place.dir(controller)) else {
-        return members;
-    };
-    pids(dir, &mut members.processes, errors);
-    for (name, step) in directories(dir, errors) {
-        let into = match cgroup_path::step_dir(&name) {
-            Some(StepId::Extern) => &mut members.of_extern,
-            _ => &mut members.processes,
-        };
-        collect(&step, into, errors);
-    }
-    members
+pub fn tracking_dir(place: &JobPlace) -> Option<&Path> {
+    CONTROLLERS.iter().find_map(|controller| place.dir(controller))
 }
 
 #[cfg(test)]

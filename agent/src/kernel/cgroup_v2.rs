@@ -1,18 +1,23 @@
 //! cgroup v2: one tree, `…/slurmstepd.scope/job_N/step_S/{slurm, user/task_T}`.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use steward_common::id::{NodeName, StepId};
+use steward_common::id::NodeName;
 use steward_common::limit::Limit;
-use steward_common::slurm::cgroup_path::{self, Version};
+use steward_common::slurm::cgroup_path::Version;
 use steward_common::unit::Bytes;
 
-use super::cgroup::{CgroupStats, CpuStats, JobPlace, Members, MemoryStats, collect, cpus};
+use super::cgroup::{CgroupStats, CpuStats, JobPlace, MemoryStats, cpus};
+use super::count::{Count, Counts};
 use super::error::{Errors, ReadError};
 use super::file;
-use super::scope::{Scopes, directories};
+use super::io_stat;
+use super::pressure;
+use super::scope::Scopes;
+use crate::scheduler::Scheduler;
 
 /// The name under which [`JobPlace::dirs`] lists the one directory of a job.
 pub const UNIFIED: &str = "unified";
@@ -26,8 +31,8 @@ pub struct V2 {
 impl V2 {
     /// The mount at `root`.
     #[must_use]
-    pub fn new(root: &Path) -> Self {
-        Self { scopes: Scopes::new(root, Version::V2) }
+    pub fn new(root: &Path, scheduler: &Arc<dyn Scheduler>) -> Self {
+        Self { scopes: Scopes::new(root, Version::V2, Arc::clone(scheduler)) }
     }
 
     /// Every job directory.
@@ -50,6 +55,12 @@ impl V2 {
         self.scopes.known().filter_map(|scope| scope.node.clone()).collect()
     }
 
+    /// The directories in which new jobs appear.
+    #[must_use]
+    pub fn holders(&self) -> &[PathBuf] {
+        self.scopes.holders()
+    }
+
     /// The scope directories.
     #[must_use]
     pub fn scopes(&self) -> Vec<&Path> {
@@ -63,16 +74,34 @@ pub fn read(place: &JobPlace, errors: &mut Errors) -> CgroupStats {
     let Some(dir) = place.dir(UNIFIED) else {
         return CgroupStats::default();
     };
-    CgroupStats { cpu: cpu(dir, errors), memory: memory(dir, errors), cpuset: cpuset(dir, errors) }
+    let mut counts = Counts::new();
+    CgroupStats {
+        cpu: cpu(dir, &mut counts, errors),
+        memory: memory(dir, &mut counts, errors),
+        cpuset: cpuset(dir, errors),
+        tasks: errors.take_optional(file::optional_number(&dir.join("pids.current"))),
+        counts: {
+            stalls(dir, &mut counts, errors);
+            block_io(dir, &mut counts, errors);
+            counts
+        },
+    }
 }
 
-fn cpu(dir: &Path, errors: &mut Errors) -> CpuStats {
+fn cpu(dir: &Path, counts: &mut Counts, errors: &mut Errors) -> CpuStats {
     let path = dir.join("cpu.stat");
     let Some(text) = errors.take(file::text(&path)) else {
         return CpuStats::default();
     };
-    let mut micros =
-        |key| errors.take_optional(file::keyed(&path, &text, key)).map(Duration::from_micros);
+    let mut number = |key| errors.take_optional(file::keyed(&path, &text, key));
+    // Only there with the cpu controller.
+    let throttling = [
+        (Count::CpuPeriods, number("nr_periods")),
+        (Count::CpuThrottled, number("nr_throttled")),
+        (Count::CpuThrottledNanos, number("throttled_usec").map(|us| us.saturating_mul(1000))),
+    ];
+    counts.extend(throttling.into_iter().filter_map(|(count, value)| Some((count, value?))));
+    let mut micros = |key| number(key).map(Duration::from_micros);
     CpuStats {
         total: micros("usage_usec"),
         user: micros("user_usec"),
@@ -81,7 +110,38 @@ fn cpu(dir: &Path, errors: &mut Errors) -> CpuStats {
     }
 }
 
-fn memory(dir: &Path, errors: &mut Errors) -> MemoryStats {
+/// Time in which tasks of the job waited, where the kernel keeps account of it.
+fn stalls(dir: &Path, counts: &mut Counts, errors: &mut Errors) {
+    for (name, some, full) in [
+        ("cpu.pressure", Count::StallCpuSome, Count::StallCpuFull),
+        ("memory.pressure", Count::StallMemorySome, Count::StallMemoryFull),
+        ("io.pressure", Count::StallIoSome, Count::StallIoFull),
+    ] {
+        let Some(stall) = errors.take_optional(pressure::read(&dir.join(name))) else { continue };
+        let micros = |time: Option<Duration>| u64::try_from(time?.as_micros()).ok();
+        let values = [(some, micros(stall.some)), (full, micros(stall.full))];
+        counts.extend(values.into_iter().filter_map(|(count, value)| Some((count, value?))));
+    }
+}
+
+fn block_io(dir: &Path, counts: &mut Counts, errors: &mut Errors) {
+    let Some(io) = errors.take_optional(io_stat::read(&dir.join("io.stat"))) else { return };
+    counts.extend([
+        (Count::BlockReadBytes, io.read_bytes),
+        (Count::BlockReads, io.reads),
+        (Count::BlockWriteBytes, io.write_bytes),
+        (Count::BlockWrites, io.writes),
+    ]);
+}
+
+fn memory(dir: &Path, counts: &mut Counts, errors: &mut Errors) -> MemoryStats {
+    let events_path = dir.join("memory.events");
+    if let Some(text) = errors.take_optional(file::optional_text(&events_path)) {
+        for (count, key) in [(Count::MemoryLimitHits, "max"), (Count::MemoryOomKills, "oom_kill")] {
+            let value = errors.take_optional(file::keyed(&events_path, &text, key));
+            counts.extend(value.map(|value| (count, value)));
+        }
+    }
     let mut number =
         |name: &str| errors.take_optional(file::optional_number(&dir.join(name))).map(Bytes::new);
     let usage = number("memory.current");
@@ -122,25 +182,6 @@ fn cpuset(dir: &Path, errors: &mut Errors) -> Option<Vec<u32>> {
     let own = cpus(&dir.join(NAME), errors)?;
     let parent = cpus(&dir.parent()?.join(NAME), errors)?;
     (own.len() < parent.len()).then_some(own)
-}
-
-/// The processes of a job over all steps and tasks.
-#[must_use]
-pub fn members(place: &JobPlace, errors: &mut Errors) -> Members {
-    let mut members = Members::default();
-    let Some(dir) = place.dir(UNIFIED) else { return members };
-    for (name, step) in directories(dir, errors) {
-        let Some(id) = cgroup_path::step_dir(&name) else { continue };
-        for (name, part) in directories(&step, errors) {
-            let into = match (name.as_str(), id) {
-                ("slurm", _) => &mut members.stepds,
-                (_, StepId::Extern) => &mut members.of_extern,
-                _ => &mut members.processes,
-            };
-            collect(&part, into, errors);
-        }
-    }
-    members
 }
 
 #[cfg(test)]

@@ -2,14 +2,13 @@
 //!
 //! A user can change it, so nothing here decides who is charged or which job a process belongs to.
 
-use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
 use std::num::NonZeroU32;
 
 use steward_common::slurm::gres;
 
 use super::error::ReadError;
-use super::process::{Handle, from_procfs};
+use super::process::Handle;
+use super::risky::Risky;
 
 /// The variables that the agent uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +17,8 @@ pub struct Environment {
     pub cluster: Option<String>,
     /// SLURM_JOB_ID.
     pub job: Option<String>,
+    /// SLURM_JOB_SLUID, from Slurm 25.11 on.
+    pub sluid: Option<String>,
     /// SLURM_JOB_ACCOUNT.
     pub account: Option<String>,
     /// SLURM_JOB_PARTITION.
@@ -38,21 +39,28 @@ pub struct Environment {
 /// A user may write anything into it; no node has more.
 const MOST_GPUS: usize = 64;
 
-/// Reads the environment of `process`. It takes the target's memory lock, so it is never done for a
-/// process in uninterruptible sleep, nor twice.
+/// Reads the environment of `process`: never of one in uninterruptible sleep, nor twice.
 ///
 /// # Errors
-/// If the process is gone or may not be read.
-pub fn read(process: &Handle) -> Result<Environment, ReadError> {
+/// If the process is gone, may not be read, or does not let itself be read in time.
+pub fn read(risky: &mut Risky, process: Handle) -> Result<Environment, ReadError> {
     let path = process.path("environ");
-    let all = process.procfs().environ().map_err(|error| from_procfs(&path, error))?;
-    parse(&all).map_err(|found| ReadError::malformed(&path, "a list of GPU numbers", &found))
+    let bytes = risky.read(process, "environ")?;
+    parse(&bytes).map_err(|found| ReadError::malformed(&path, "a list of GPU numbers", &found))
 }
 
-fn parse(all: &HashMap<OsString, OsString>) -> Result<Environment, String> {
+fn parse(bytes: &[u8]) -> Result<Environment, String> {
+    let all: Vec<(&[u8], &[u8])> = bytes
+        .split(|byte| *byte == 0)
+        .filter_map(|entry| {
+            let equals = entry.iter().position(|byte| *byte == b'=')?;
+            Some((entry.get(..equals)?, entry.get(equals + 1..)?))
+        })
+        .filter(|(name, _)| name.starts_with(b"SLURM_"))
+        .collect();
     let value = |name: &str| -> Option<String> {
-        let text = all.get(OsStr::new(name))?.to_string_lossy().into_owned();
-        (!text.is_empty()).then_some(text)
+        let (_, text) = all.iter().find(|(key, _)| *key == name.as_bytes())?;
+        (!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned())
     };
     let cpus = value("SLURM_JOB_CPUS_PER_NODE")
         .and_then(|text| same_on_all_nodes(&text))
@@ -67,6 +75,7 @@ fn parse(all: &HashMap<OsString, OsString>) -> Result<Environment, String> {
     Ok(Environment {
         cluster: value("SLURM_CLUSTER_NAME"),
         job: value("SLURM_JOB_ID"),
+        sluid: value("SLURM_JOB_SLUID"),
         account: value("SLURM_JOB_ACCOUNT"),
         partition: value("SLURM_JOB_PARTITION"),
         array_job: value("SLURM_ARRAY_JOB_ID"),
@@ -94,7 +103,8 @@ mod tests {
     use super::*;
 
     fn environment(pairs: &[(&str, &str)]) -> Result<Environment, String> {
-        parse(&pairs.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))).collect())
+        let text: String = pairs.iter().map(|(key, value)| format!("{key}={value}\0")).collect();
+        parse(text.as_bytes())
     }
 
     #[test]

@@ -44,6 +44,12 @@ pub enum ReadError {
         /// The list of processes.
         path: PathBuf,
     },
+    /// A read that did not come back; nobody tries the same again.
+    #[error("{}: no answer: the process hangs in the kernel, most often on a dead file server", path.display())]
+    Stuck {
+        /// The file that was asked for.
+        path: PathBuf,
+    },
     /// Anything else the kernel said.
     #[error("{}: {source}", path.display())]
     Io {
@@ -82,6 +88,7 @@ impl ReadError {
             Self::Denied { .. } => Reason::Permission,
             Self::Malformed { .. } => Reason::Malformed,
             Self::Foreign { .. } => Reason::Namespace,
+            Self::Stuck { .. } => Reason::Stuck,
             Self::Io { .. } => Reason::Io,
         }
     }
@@ -90,6 +97,8 @@ impl ReadError {
 /// Why something is missing, as a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
+    /// Two sources disagree on which job a directory is.
+    Identity,
     /// The kernel answered with another error.
     Io,
     /// A text was not understood.
@@ -102,19 +111,23 @@ pub enum Reason {
     Permission,
     /// The Pushgateway did not take a request.
     Push,
+    /// A read did not come back in time.
+    Stuck,
     /// It ended while it was read.
     Vanished,
 }
 
 impl Reason {
     /// Every reason; all are exported from the start so that a rate has a first point.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
+        Self::Identity,
         Self::Io,
         Self::Malformed,
         Self::Names,
         Self::Namespace,
         Self::Permission,
         Self::Push,
+        Self::Stuck,
         Self::Vanished,
     ];
 }
@@ -122,12 +135,14 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Identity => "identity",
             Self::Io => "io",
             Self::Malformed => "malformed",
             Self::Names => "names",
             Self::Namespace => "namespace",
             Self::Permission => "permission",
             Self::Push => "push",
+            Self::Stuck => "stuck",
             Self::Vanished => "vanished",
         })
     }
@@ -159,6 +174,16 @@ impl Errors {
     pub fn add_unlisted(&mut self, error: ReadError) {
         self.unlisted |= error.reason() != Reason::Vanished;
         self.add(error);
+    }
+
+    /// Takes over the failures of a part of the scan.
+    pub fn merge(&mut self, part: Self) {
+        for (reason, count) in part.counts {
+            *self.counts.entry(reason).or_insert(0) += count;
+        }
+        let room = KEPT.saturating_sub(self.worth_logging.len());
+        self.worth_logging.extend(part.worth_logging.into_iter().take(room));
+        self.unlisted |= part.unlisted;
     }
 
     /// Whether some directory could not be listed.

@@ -1,25 +1,33 @@
-//! `freezer.state` of cgroup v1: whether a suspended job has come to rest.
+//! Whether the processes of a cgroup are frozen: how Slurm suspends a job.
 //!
-//! cgroup v2 has `frozen` in `cgroup.events`, a keyed file like any other.
+//! v1 has a word for it in `freezer.state`, v2 has `frozen` in `cgroup.events`.
 
 use std::path::Path;
 
-use super::error::ReadError;
+use steward_common::slurm::cgroup_path::Version;
+
+use super::error::{Errors, ReadError};
 use super::file;
 
+/// Whether the processes in `dir` are frozen; `None` if the kernel does not say.
+pub fn is_frozen(layout: Version, dir: &Path, errors: &mut Errors) -> Option<bool> {
+    match layout {
+        Version::V1 => errors.take_optional(read(&dir.join("freezer.state"))),
+        Version::V2 => {
+            let path = dir.join("cgroup.events");
+            let text = errors.take_optional(file::optional_text(&path))?;
+            errors.take_optional(file::keyed(&path, &text, "frozen")).map(|frozen| frozen != 0)
+        }
+    }
+}
+
 /// Reads a `freezer.state`; `None` if it is not there, as in the root of the hierarchy.
-///
-/// # Errors
-/// If it is there and cannot be read, or its text is odd.
-pub fn read(path: &Path) -> Result<Option<bool>, ReadError> {
+fn read(path: &Path) -> Result<Option<bool>, ReadError> {
     file::optional_text(path)?.map(|text| parse(path, &text)).transpose()
 }
 
 /// Whether every task is frozen; one that is still freezing is not. `path` is for messages.
-///
-/// # Errors
-/// If `text` is no state.
-pub fn parse(path: &Path, text: &str) -> Result<bool, ReadError> {
+fn parse(path: &Path, text: &str) -> Result<bool, ReadError> {
     match text.trim_end() {
         "FROZEN" => Ok(true),
         "FREEZING" | "THAWED" => Ok(false),

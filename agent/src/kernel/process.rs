@@ -179,15 +179,6 @@ impl Proc {
         })?
     }
 
-    /// The command line, words ended by NUL. It takes the target's memory lock: only for a process
-    /// that is known to be harmless.
-    ///
-    /// # Errors
-    /// If the process is gone.
-    pub fn command_line(&mut self, pid: Pid) -> Result<Vec<u8>, ReadError> {
-        file::bytes(self.path_of(pid, "cmdline"), <[u8]>::to_vec)
-    }
-
     /// A handle on the very process that `id` names, whoever has its number now.
     ///
     /// # Errors

@@ -1,13 +1,15 @@
-//! Finding Slurm's scopes: the directories below which it keeps its jobs.
+//! Finding scopes: the directories below which a scheduler keeps its jobs.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use steward_common::id::{NodeName, Uid};
-use steward_common::slurm::cgroup_path::{self, JobDir, Version};
+use steward_common::slurm::cgroup_path::{JobDir, Version};
 
 use super::error::{Errors, ReadError};
+use crate::scheduler::{Directory, Scheduler};
 
 /// Slices and container prefixes nest; a pod with slurmd in it needs five levels.
 const DEPTH: usize = 6;
@@ -39,19 +41,28 @@ pub struct Found {
 }
 
 /// The scopes below one mount.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Scopes {
     root: PathBuf,
     version: Version,
+    scheduler: Arc<dyn Scheduler>,
     known: BTreeSet<Scope>,
+    holders: Vec<PathBuf>,
     until_search: u32,
 }
 
 impl Scopes {
     /// Nothing is read before the first [`Self::jobs`].
     #[must_use]
-    pub fn new(root: &Path, version: Version) -> Self {
-        Self { root: root.to_path_buf(), version, known: BTreeSet::new(), until_search: 0 }
+    pub fn new(root: &Path, version: Version, scheduler: Arc<dyn Scheduler>) -> Self {
+        Self {
+            root: root.to_path_buf(),
+            version,
+            scheduler,
+            known: BTreeSet::new(),
+            holders: Vec::new(),
+            until_search: 0,
+        }
     }
 
     /// The scopes of the last [`Self::jobs`].
@@ -59,32 +70,75 @@ impl Scopes {
         self.known.iter()
     }
 
+    /// The directories in which new jobs appear, as of the last [`Self::jobs`].
+    #[must_use]
+    pub fn holders(&self) -> &[PathBuf] {
+        &self.holders
+    }
+
     /// Every job directory below every scope.
     pub fn jobs(&mut self, errors: &mut Errors) -> Vec<Found> {
         self.refresh(errors);
+        self.list(errors)
+    }
+
+    fn list(&mut self, errors: &mut Errors) -> Vec<Found> {
+        self.holders.clear();
         let mut found = Vec::new();
-        for scope in &self.known {
-            for (name, path) in directories(&scope.path, errors) {
-                if let Some(job) = cgroup_path::job_dir(&name) {
-                    found.push(Found { path, node: scope.node.clone(), uid: None, job });
-                } else if let Some(uid) = cgroup_path::uid_dir(&name) {
-                    for (name, path) in directories(&path, errors) {
-                        if let Some(job) = cgroup_path::job_dir(&name) {
-                            let node = scope.node.clone();
-                            found.push(Found { path, node, uid: Some(uid), job });
-                        }
-                    }
-                }
-            }
+        for scope in self.known.clone() {
+            self.jobs_below(&scope, &scope.path, &mut found, errors);
         }
         found
+    }
+
+    /// Every job directory below the scopes that `leader` knows below its own mount.
+    pub fn jobs_like(&mut self, leader: &Self, errors: &mut Errors) -> Vec<Found> {
+        let here = |scope: &Scope| {
+            let path = self.root.join(scope.path.strip_prefix(&leader.root).ok()?);
+            path.is_dir().then(|| Scope { path, node: scope.node.clone() })
+        };
+        let here: BTreeSet<Scope> = leader.known.iter().filter_map(here).collect();
+        if !here.is_empty() {
+            self.known = here;
+        } else if self.known.is_empty() && self.until_search > 0 {
+            // Slurm does not use this controller: it is searched seldom.
+            self.until_search -= 1;
+        } else {
+            self.refresh(errors);
+        }
+        self.list(errors)
+    }
+
+    fn jobs_below(
+        &mut self,
+        scope: &Scope,
+        dir: &Path,
+        found: &mut Vec<Found>,
+        errors: &mut Errors,
+    ) {
+        self.holders.push(dir.to_path_buf());
+        for (_, path) in directories(dir, errors) {
+            match self.look(&path) {
+                Directory::Job(job, uid) => {
+                    found.push(Found { path, node: scope.node.clone(), uid, job });
+                }
+                Directory::Above => self.jobs_below(scope, &path, found, errors),
+                Directory::Scope(_) | Directory::Foreign => {}
+            }
+        }
+    }
+
+    fn look(&self, path: &Path) -> Directory {
+        let below = path.strip_prefix(&self.root).unwrap_or(path);
+        let names: Option<Vec<&str>> = below.iter().map(|name| name.to_str()).collect();
+        names.map_or(Directory::Foreign, |names| self.scheduler.directory(self.version, &names))
     }
 
     fn refresh(&mut self, errors: &mut Errors) {
         self.known.retain(|scope| scope.path.is_dir());
         if self.known.is_empty() || self.until_search == 0 {
             self.until_search = SEARCH_EVERY;
-            search(&self.root, self.version, DEPTH, &mut self.known, errors);
+            self.search(&self.root.clone(), DEPTH, errors);
             return;
         }
         self.until_search -= 1;
@@ -94,32 +148,22 @@ impl Scopes {
             .filter_map(|scope| scope.path.parent().map(Path::to_path_buf))
             .collect();
         for parent in parents {
-            search(&parent, self.version, 1, &mut self.known, errors);
+            self.search(&parent, 1, errors);
         }
     }
-}
 
-/// Users own what is below this; a scope that they make there is not Slurm's.
-const OF_USERS: &str = "user.slice";
-
-fn search(
-    dir: &Path,
-    version: Version,
-    depth: usize,
-    known: &mut BTreeSet<Scope>,
-    errors: &mut Errors,
-) {
-    if depth == 0 {
-        return;
-    }
-    for (name, path) in directories(dir, errors) {
-        match cgroup_path::scope_dir(&name) {
-            // The other version's names mean nothing in this tree.
-            Some(scope) if scope.version == version => {
-                known.insert(Scope { path, node: scope.node });
+    fn search(&mut self, dir: &Path, depth: usize, errors: &mut Errors) {
+        if depth == 0 {
+            return;
+        }
+        for (_, path) in directories(dir, errors) {
+            match self.look(&path) {
+                Directory::Scope(node) => {
+                    self.known.insert(Scope { path, node });
+                }
+                Directory::Above => self.search(&path, depth - 1, errors),
+                Directory::Job(..) | Directory::Foreign => {}
             }
-            _ if name == OF_USERS => {}
-            _ => search(&path, version, depth - 1, known, errors),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Slurm's own daemon beside a job's processes: never counted as the job, and the sign that a job
 //! without processes is idle rather than over.
 
-use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use steward_common::id::JobId;
 use steward_common::slurm::stepd;
 
 use super::cgroup::Pid;
-use super::process::{Proc, Stat};
+use super::process::{Proc, ProcessId, Stat};
+use super::risky::Risky;
 
 /// As the kernel cuts it to 15 bytes.
 const NAME: &str = "slurmstepd";
@@ -23,43 +23,94 @@ pub fn is_stepd(proc: &mut Proc, pid: Pid, stat: &Stat) -> bool {
 const PLACEHOLDER: &[u8] = b"sleep\x00100000000\x00";
 
 /// Whether this process of an extern step is its placeholder.
-pub fn is_placeholder(proc: &mut Proc, pid: Pid, stat: &Stat) -> bool {
-    stat.name == "sleep" && proc.command_line(pid).is_ok_and(|line| line == PLACEHOLDER)
+pub fn is_placeholder(proc: &mut Proc, risky: &mut Risky, id: ProcessId, stat: &Stat) -> bool {
+    stat.name == "sleep"
+        && stat.state != 'D'
+        && proc
+            .handle(id)
+            .and_then(|handle| risky.read(handle, "cmdline"))
+            .is_ok_and(|line| line == PLACEHOLDER)
 }
 
-/// The jobs that a slurmstepd on this host looks after, by the titles of those processes.
-///
-/// Looked up at most once a scan, and only if some job directory has no process.
+/// The jobs that slurmstepds on this host look after, by the titles of those processes. A title is
+/// read once in the life of its process.
 #[derive(Debug, Default)]
 pub struct LiveSteps {
-    jobs: OnceCell<BTreeSet<JobId>>,
+    titles: HashMap<ProcessId, JobId>,
+    /// Jobs without one, and for how many scans more that is believed.
+    absent: HashMap<JobId, u32>,
+    listed: bool,
 }
 
+/// Listing all processes is dear; a directory that was left behind stays so.
+const LIST_EVERY: u32 = 20;
+
 impl LiveSteps {
-    /// Whether a slurmstepd looks after `job`.
-    pub fn has(&self, job: JobId, proc: &mut Proc) -> bool {
-        self.jobs.get_or_init(|| titles(proc)).contains(&job)
+    /// A new scan may list the processes once more, if some job directory has none.
+    pub fn begin_scan(&mut self) {
+        self.listed = false;
+        self.absent.retain(|_, scans| {
+            *scans = scans.saturating_sub(1);
+            *scans > 0
+        });
+    }
+
+    /// Whether a slurmstepd looks after `job`; the one of a `new` job may come any moment.
+    pub fn has(&mut self, job: JobId, new: bool, proc: &mut Proc, risky: &mut Risky) -> bool {
+        let known = |titles: &HashMap<ProcessId, JobId>, proc: &mut Proc| {
+            titles.iter().any(|(id, of)| {
+                *of == job && proc.stat(id.pid).is_ok_and(|stat| stat.started == id.started)
+            })
+        };
+        if known(&self.titles, proc) {
+            return true;
+        }
+        if !new && self.absent.contains_key(&job) {
+            return false;
+        }
+        if !self.listed {
+            self.listed = true;
+            self.list(proc, risky);
+        }
+        let found = known(&self.titles, proc);
+        if !found {
+            self.absent.insert(job, LIST_EVERY);
+        }
+        found
+    }
+
+    fn list(&mut self, proc: &mut Proc, risky: &mut Risky) {
+        let Ok(entries) = std::fs::read_dir(proc.root()) else { return };
+        let pids: Vec<Pid> =
+            entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+        let mut titles = HashMap::new();
+        for pid in pids {
+            let Ok(stat) = proc.stat(pid) else { continue };
+            let id = ProcessId { pid, started: stat.started };
+            if let Some(job) = self.titles.get(&id) {
+                titles.insert(id, *job);
+            } else if is_stepd(proc, pid, &stat)
+                && let Some(job) = title(id, proc, risky)
+            {
+                titles.insert(id, job);
+            }
+        }
+        self.titles = titles;
     }
 }
 
 /// The job of a directory that has no number in its name, told by the title of one of the
 /// slurmstepds in it.
-pub fn job_of(stepds: &BTreeSet<Pid>, proc: &mut Proc) -> Option<JobId> {
-    stepds.iter().find_map(|pid| job_by_title(proc, *pid))
+pub fn job_of(stepds: &BTreeSet<Pid>, proc: &mut Proc, risky: &mut Risky) -> Option<JobId> {
+    stepds.iter().find_map(|pid| {
+        let stat = proc.stat(*pid).ok()?;
+        is_stepd(proc, *pid, &stat).then_some(())?;
+        title(ProcessId { pid: *pid, started: stat.started }, proc, risky)
+    })
 }
 
-fn titles(proc: &mut Proc) -> BTreeSet<JobId> {
-    let Ok(entries) = std::fs::read_dir(proc.root()) else { return BTreeSet::new() };
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<Pid>().ok())
-        .filter_map(|pid| job_by_title(proc, pid))
-        .collect()
-}
-
-fn job_by_title(proc: &mut Proc, pid: Pid) -> Option<JobId> {
-    let stat = proc.stat(pid).ok()?;
-    is_stepd(proc, pid, &stat).then_some(())?;
-    let title = proc.command_line(pid).ok()?;
-    let title = String::from_utf8_lossy(&title);
-    stepd::title(title.trim_end_matches('\0')).map(|(job, _)| job)
+fn title(id: ProcessId, proc: &mut Proc, risky: &mut Risky) -> Option<JobId> {
+    let line = proc.handle(id).and_then(|handle| risky.read(handle, "cmdline")).ok()?;
+    let line = String::from_utf8_lossy(&line);
+    stepd::title(line.trim_end_matches('\0')).map(|(job, _)| job)
 }

@@ -67,6 +67,8 @@ pub struct Pusher {
     held: BTreeMap<Key, Held>,
     failures: u32,
     retry_at: Option<Instant>,
+    /// The scan that was pushed last.
+    pushed: Option<Instant>,
 }
 
 /// A pusher that cannot be made.
@@ -105,6 +107,7 @@ impl Pusher {
             held: BTreeMap::new(),
             failures: 0,
             retry_at: None,
+            pushed: None,
         }))
     }
 
@@ -117,6 +120,11 @@ impl Pusher {
             }
             let snapshot = latest.borrow_and_update().clone();
             let Some(snapshot) = snapshot else { continue };
+            // A look between scans is for those who ask; the gateway gets scans.
+            if self.pushed == Some(snapshot.at) {
+                continue;
+            }
+            self.pushed = Some(snapshot.at);
             if self.retry_at.is_some_and(|at| Instant::now() < at) {
                 continue;
             }

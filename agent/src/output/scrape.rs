@@ -20,8 +20,6 @@ const GRACE: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 struct Context {
     latest: Latest,
-    /// A scan older than this is not healthy.
-    stale_after: Duration,
 }
 
 /// Serves until `shutdown`.
@@ -31,10 +29,9 @@ struct Context {
 pub async fn serve(
     listener: TcpListener,
     latest: Latest,
-    interval: Duration,
     shutdown: Shutdown,
 ) -> std::io::Result<()> {
-    let context = Context { latest, stale_after: interval * 3 + Duration::from_secs(1) };
+    let context = Context { latest };
     let router = Router::new()
         .route("/", get(index))
         .route("/metrics", get(metrics))
@@ -72,7 +69,7 @@ async fn healthz(State(context): State<Context>) -> (StatusCode, String) {
         return unhealthy("the first scan is not done yet\n".to_owned());
     };
     let age = snapshot.at.elapsed();
-    if age > context.stale_after {
+    if age > snapshot.period * 3 + Duration::from_secs(1) {
         return unhealthy(format!("the last scan began {} s ago\n", age.as_secs()));
     }
     if snapshot.nodes.is_empty() {

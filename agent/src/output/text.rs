@@ -70,11 +70,16 @@ mod tests {
     use steward_common::metric;
 
     use crate::output::exposition::{Format, encode};
-    use crate::sample::{Samples, Selection};
+    use crate::sample::{Budget, Samples, Selection};
 
     fn written(selection: Selection) -> String {
         let node = |name: &str| {
-            let mut samples = Samples::new("c1".parse().unwrap(), name.parse().unwrap(), selection);
+            let mut samples = Samples::new(
+                "c1".parse().unwrap(),
+                name.parse().unwrap(),
+                selection,
+                Budget::default(),
+            );
             let job = "7".parse().unwrap();
             samples.job(&metric::JOBS_RSS, job, &[], 1.5);
             samples.job(&metric::JOBS_THREAD_COUNT, job, &[&"a\"b\\c\nd}"], 2.0);

@@ -1,7 +1,8 @@
 //! The agent's settings: strict, typed, with a default for every key.
 
+mod section;
+
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -9,9 +10,13 @@ use std::time::Duration;
 use serde::Deserialize;
 use steward_common::id::{ClusterName, NodeName};
 
-use crate::kernel::cgroup::DEFAULT_ROOT;
-use crate::sample::Selection;
+use crate::file_class::{self, ClassRule, FileClasses};
+use crate::scheduler;
 pub use crate::span::Span;
+
+pub use section::{
+    Exclude, Limits, Metrics, Paths, Push, Quiet, Scheduler, Scrape, Scratch, Threads, UserRef,
+};
 
 /// Where the configuration is looked for unless a flag says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/steward/agent.toml";
@@ -29,6 +34,9 @@ pub struct Config {
     /// Time between two scans.
     #[serde(deserialize_with = "from_text")]
     pub interval: Span,
+    /// How long a scan may take; jobs that were not read by then stand as they were.
+    #[serde(deserialize_with = "from_text")]
+    pub deadline: Span,
     /// For how many intervals the final values of an ended job stay visible.
     pub linger: u32,
     /// What is logged: error, warn, info, debug, trace or off.
@@ -37,102 +45,24 @@ pub struct Config {
     pub paths: Paths,
     /// Which sets of metrics are exported.
     pub metrics: Metrics,
+    /// How many series there may be.
+    pub limits: Limits,
+    /// What is read of threads.
+    pub threads: Threads,
+    /// How little the agent is to be felt.
+    pub quiet: Quiet,
+    /// How jobs are found.
+    pub scheduler: Scheduler,
     /// Whose jobs are not reported.
     pub exclude: Exclude,
     /// What counts as scratch.
     pub scratch: Scratch,
+    /// Classes of file systems by which open files are counted.
+    pub file_classes: Vec<ClassRule>,
     /// The listener for Prometheus.
     pub scrape: Scrape,
     /// The Pushgateway.
     pub push: Push,
-}
-
-/// Where things are.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields, default)]
-pub struct Paths {
-    /// The cgroup mount.
-    pub cgroup: PathBuf,
-    /// The proc mount.
-    pub proc: PathBuf,
-    /// Slurm's configuration; looked for in the usual places if not set.
-    pub slurm_conf: Option<PathBuf>,
-    /// What a restarted agent must know; an empty path turns it off.
-    pub state: PathBuf,
-}
-
-/// Which sets of metrics are exported.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields, default)]
-pub struct Metrics {
-    /// The sixteen inherited names.
-    pub original: bool,
-    /// Their successors in base units.
-    pub modern: bool,
-}
-
-/// Whose jobs are not reported.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields, default)]
-pub struct Exclude {
-    /// User names or numeric user ids.
-    pub users: Vec<UserRef>,
-}
-
-/// A user by name or by number.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(untagged, expecting = "a user name or a numeric user id")]
-pub enum UserRef {
-    /// A numeric user id.
-    Uid(u32),
-    /// A user name; digits alone are taken as a user id.
-    Name(String),
-}
-
-impl UserRef {
-    /// Whether it means the user with that id and name.
-    #[must_use]
-    pub fn is(&self, uid: u32, name: Option<&str>) -> bool {
-        match self {
-            Self::Uid(own) => *own == uid,
-            Self::Name(own) => {
-                own.parse().is_ok_and(|own: u32| own == uid) || name == Some(own.as_str())
-            }
-        }
-    }
-}
-
-/// What counts as scratch.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields, default)]
-pub struct Scratch {
-    /// Directories.
-    pub paths: Vec<PathBuf>,
-    /// File system types.
-    pub mount_types: Vec<String>,
-}
-
-/// The listener for Prometheus.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields, default)]
-pub struct Scrape {
-    /// Whether to listen.
-    pub enabled: bool,
-    /// Where.
-    pub listen: SocketAddr,
-}
-
-/// The Pushgateway.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields, default)]
-pub struct Push {
-    /// Its address; nothing is pushed if not set.
-    pub gateway: Option<String>,
-    /// How long one request may take.
-    #[serde(deserialize_with = "from_text")]
-    pub timeout: Span,
-    /// The share of the interval over which the pushes of all nodes are spread, from 0 to 1.
-    pub spread: f64,
 }
 
 impl Default for Config {
@@ -141,56 +71,21 @@ impl Default for Config {
             cluster: None,
             node: None,
             interval: Span(Duration::from_secs(15)),
+            deadline: Span(Duration::from_secs(10)),
             linger: 2,
             log: "info".to_owned(),
             paths: Paths::default(),
             metrics: Metrics::default(),
+            limits: Limits::default(),
+            threads: Threads::default(),
+            quiet: Quiet::default(),
+            scheduler: Scheduler::default(),
             exclude: Exclude::default(),
             scratch: Scratch::default(),
+            file_classes: file_class::usual(),
             scrape: Scrape::default(),
             push: Push::default(),
         }
-    }
-}
-
-impl Default for Paths {
-    fn default() -> Self {
-        Self {
-            cgroup: DEFAULT_ROOT.into(),
-            proc: "/proc".into(),
-            slurm_conf: None,
-            state: "/run/steward-agent/state.json".into(),
-        }
-    }
-}
-
-impl Default for Metrics {
-    fn default() -> Self {
-        Self { original: true, modern: true }
-    }
-}
-
-impl From<Metrics> for Selection {
-    fn from(metrics: Metrics) -> Self {
-        Self { original: metrics.original, modern: metrics.modern }
-    }
-}
-
-impl Default for Scratch {
-    fn default() -> Self {
-        Self { paths: vec!["/scratch".into()], mount_types: Vec::new() }
-    }
-}
-
-impl Default for Scrape {
-    fn default() -> Self {
-        Self { enabled: true, listen: SocketAddr::from(([127, 0, 0, 1], 9866)) }
-    }
-}
-
-impl Default for Push {
-    fn default() -> Self {
-        Self { gateway: None, timeout: Span(Duration::from_secs(5)), spread: 0.5 }
     }
 }
 
@@ -277,6 +172,12 @@ impl Config {
         })
     }
 
+    /// Classes of files; those of a configuration that was not checked are the usual ones.
+    #[must_use]
+    pub fn classes(&self) -> FileClasses {
+        FileClasses::new(self.file_classes.clone()).unwrap_or_default()
+    }
+
     /// Refuses values that cannot work together or at all.
     ///
     /// # Errors
@@ -290,6 +191,24 @@ impl Config {
         }
         if !(least..=most).contains(&self.push.timeout.0) {
             return senseless("push.timeout", "must be from 100ms to 60m");
+        }
+        if !(least..=most).contains(&self.deadline.0) {
+            return senseless("deadline", "must be from 100ms to 60m");
+        }
+        if !(self.quiet.share > 0.0 && self.quiet.share <= 1.0) {
+            return senseless("quiet.share", "must be above 0 and at most 1");
+        }
+        if self.quiet.nice > 19 {
+            return senseless("quiet.nice", "must be from 0 to 19");
+        }
+        if let Err(why) = FileClasses::new(self.file_classes.clone()) {
+            return senseless("file_classes", &why.to_string());
+        }
+        if self.limits.series_per_job == 0 || self.limits.series_per_node == 0 {
+            return senseless("limits", "leave room for at least one series");
+        }
+        if let Err(why) = scheduler::from_config(&self.scheduler) {
+            return senseless("scheduler.pattern", &why);
         }
         if !["error", "warn", "info", "debug", "trace", "off"].contains(&self.log.as_str()) {
             return senseless("log", "must be error, warn, info, debug, trace or off");
@@ -359,6 +278,13 @@ mod tests {
         for (text, key) in [
             ("interval = \"0s\"", "interval"),
             ("interval = \"18446744073709551615s\"", "interval"),
+            ("deadline = \"0s\"", "deadline"),
+            ("[quiet]\nshare = 0", "quiet.share"),
+            ("[quiet]\nnice = 20", "quiet.nice"),
+            ("[limits]\nseries_per_job = 0", "limits"),
+            ("[[file_classes]]\nname = \"\"", "file_classes"),
+            ("[quiet]\nshare = nan", "quiet.share"),
+            ("[scheduler]\npattern = \"system.slice\"", "scheduler.pattern"),
             ("log = \"warning\"", "log"),
             ("log = \"\"", "log"),
             ("[push]\ntimeout = \"0s\"", "push.timeout"),
@@ -388,7 +314,7 @@ mod tests {
     /// The example names every key at its default; a commented key is one that has none.
     #[test]
     fn the_example_file_shows_every_key_at_its_default() {
-        let text = include_str!("../../deploy/config/agent.toml");
+        let text = include_str!("../../../deploy/config/agent.toml");
         assert_eq!(parse(text).unwrap(), Config::default());
         let set: String = text
             .lines()

@@ -1,0 +1,374 @@
+//! Reads jobs on a thread that can be left behind.
+//!
+//! A file of a process may hang in the kernel for as long as its file server is away. The scan does
+//! not wait for it: the reader is abandoned with the job it hangs in, the other jobs go to a new
+//! one. The abandoned job has no second reader until the first comes back.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time::{Duration, Instant, SystemTime};
+
+use steward_common::id::{JobId, NodeName};
+use steward_common::slurm::cgroup_path::{JobDir, Version};
+
+use crate::config::Scratch;
+use crate::file_class::FileClasses;
+use crate::group::{Found, Tools};
+use crate::kernel::cgroup::{self, CgroupStats, JobPlace};
+use crate::kernel::cgroup_v1;
+use crate::kernel::count::Counts;
+use crate::kernel::error::{Errors, ReadError, Reason};
+use crate::kernel::members::{self, Members};
+use crate::kernel::mount::MountTables;
+use crate::kernel::process::Proc;
+use crate::kernel::risky::Risky;
+use crate::kernel::thread;
+use crate::run::Run;
+use crate::scheduler::Scheduler;
+use crate::threads::ThreadTotals;
+
+/// A job on a node.
+pub type Key = (NodeName, JobId);
+
+/// A reader that has not moved for so long, and does not wait for a CPU either, is stuck.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often the scan looks whether the reader still moves.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// With so many readers left behind, no new one is risked.
+const MOST_STUCK: usize = 16;
+
+/// A job to be read, with what is known of it.
+#[derive(Debug)]
+pub struct Task {
+    /// Which job.
+    pub key: Key,
+    /// Its directories.
+    pub place: JobPlace,
+    /// What the scans before have learnt.
+    pub run: Run,
+    /// Whether each of its threads is read.
+    pub threads: bool,
+}
+
+/// What was read of a job.
+#[derive(Debug)]
+pub struct Reading {
+    /// The job.
+    pub task: Task,
+    /// `None` if its directory was removed, or made anew, meanwhile: not one moment's truth.
+    pub read: Option<Read>,
+    /// What went wrong.
+    pub errors: Errors,
+}
+
+/// The figures of one moment.
+#[derive(Debug)]
+pub struct Read {
+    /// Tells one making of the job's directory from the next.
+    pub generation: u64,
+    /// When the counters were read, on the clock that never jumps.
+    pub at: Instant,
+    /// The same by the wall clock.
+    pub time: SystemTime,
+    /// What the cgroup files say.
+    pub stats: CgroupStats,
+    /// Which processes there are.
+    pub members: Members,
+    /// What those do.
+    pub found: Found,
+    /// Counters that v1 keeps in the directories of steps, added up.
+    pub parts: Counts,
+}
+
+/// What a reader needs to know about the host.
+#[derive(Debug)]
+pub struct Site {
+    /// The proc mount.
+    pub proc: PathBuf,
+    /// Which hierarchy.
+    pub layout: Version,
+    /// How jobs are laid out in it.
+    pub scheduler: Arc<dyn Scheduler>,
+    /// What counts as scratch.
+    pub scratch: Scratch,
+    /// Classes of files.
+    pub classes: FileClasses,
+}
+
+/// What one scan got.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Jobs that were read.
+    pub read: Vec<Reading>,
+    /// Jobs for which the time did not suffice.
+    pub unread: Vec<Task>,
+}
+
+/// Readers, one of which works.
+#[derive(Debug)]
+pub struct Readers {
+    site: Arc<Site>,
+    current: Option<Reader>,
+    done: (Sender<Reading>, Receiver<Reading>),
+    stuck: BTreeSet<Key>,
+}
+
+#[derive(Debug)]
+struct Reader {
+    work: Sender<Arc<Batch>>,
+    /// The kernel's number of the thread; 0 until it runs.
+    thread: Arc<AtomicI32>,
+}
+
+/// The jobs of one scan that are still to be read.
+#[derive(Debug, Default)]
+struct Batch {
+    tasks: Mutex<VecDeque<Task>>,
+    current: Mutex<Option<Key>>,
+    progress: AtomicU64,
+    abandoned: AtomicBool,
+}
+
+/// A lock that cannot be poisoned for long: what it guards is always whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Readers {
+    /// No reader yet.
+    #[must_use]
+    pub fn new(site: Site) -> Self {
+        let site = Arc::new(site);
+        Self { site, current: None, done: channel(), stuck: BTreeSet::new() }
+    }
+
+    /// The jobs whose readers have not come back.
+    #[must_use]
+    pub const fn stuck(&self) -> &BTreeSet<Key> {
+        &self.stuck
+    }
+
+    /// Jobs whose readers have come back after all; what they read is too old to be told.
+    pub fn returned(&mut self) -> Vec<Task> {
+        let back: Vec<Task> = self.done.1.try_iter().map(|reading| reading.task).collect();
+        for task in &back {
+            self.stuck.remove(&task.key);
+        }
+        back
+    }
+
+    /// Reads all of `tasks`, or as many as can be until `deadline`.
+    pub fn read(&mut self, tasks: Vec<Task>, deadline: Instant, errors: &mut Errors) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut left: VecDeque<Task> = tasks.into();
+        while !left.is_empty() {
+            if self.stuck.len() >= MOST_STUCK || Instant::now() >= deadline {
+                break;
+            }
+            left = self.batch(left, deadline, &mut outcome, errors);
+        }
+        outcome.unread.extend(left);
+        outcome
+    }
+
+    /// Gives `tasks` to one reader; returns those that it left when it got stuck.
+    fn batch(
+        &mut self,
+        tasks: VecDeque<Task>,
+        deadline: Instant,
+        outcome: &mut Outcome,
+        errors: &mut Errors,
+    ) -> VecDeque<Task> {
+        let mut waiting = tasks.len();
+        let batch = Arc::new(Batch { tasks: Mutex::new(tasks), ..Batch::default() });
+        let reader = match self.current.take() {
+            Some(reader) => reader,
+            None => Reader::start(Arc::clone(&self.site), self.done.0.clone()),
+        };
+        if reader.work.send(Arc::clone(&batch)).is_err() {
+            // No thread could be had: the jobs stand as they were.
+            outcome.unread.extend(lock(&batch.tasks).drain(..));
+            return VecDeque::new();
+        }
+        let mut moved = (0, Instant::now());
+        while waiting > 0 {
+            match self.done.1.recv_timeout(LOOK) {
+                Ok(reading) if self.stuck.remove(&reading.task.key) => {
+                    // One that was given up came back: it is no part of this batch.
+                    outcome.unread.push(reading.task);
+                    continue;
+                }
+                Ok(reading) => {
+                    waiting -= 1;
+                    outcome.read.push(reading);
+                    moved = (batch.progress.load(Ordering::Relaxed), Instant::now());
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            let progress = batch.progress.load(Ordering::Relaxed);
+            if progress != moved.0 {
+                moved = (progress, Instant::now());
+            }
+            let late = Instant::now() >= deadline;
+            if late || (moved.1.elapsed() >= PATIENCE && !reader.wants_cpu()) {
+                batch.abandoned.store(true, Ordering::SeqCst);
+                let left = std::mem::take(&mut *lock(&batch.tasks));
+                if let Some(key) = lock(&batch.current).take() {
+                    errors.count(Reason::Stuck);
+                    self.stuck.insert(key);
+                }
+                return left;
+            }
+        }
+        self.current = Some(reader);
+        VecDeque::new()
+    }
+}
+
+impl Reader {
+    fn start(site: Arc<Site>, done: Sender<Reading>) -> Self {
+        let (work, inbox) = channel::<Arc<Batch>>();
+        let thread = Arc::new(AtomicI32::new(0));
+        let number = Arc::clone(&thread);
+        let run = move || {
+            number.store(nix::unistd::gettid().as_raw(), Ordering::Relaxed);
+            let mut proc = Proc::new(&site.proc);
+            let mut risky = Risky::default();
+            for batch in inbox {
+                let mut mounts = MountTables::new(&site.proc);
+                while let Some(task) = batch.next() {
+                    let reading = read(task, &site, &mut proc, &mut risky, &mut mounts, &batch);
+                    if done.send(reading).is_err() || batch.abandoned.load(Ordering::SeqCst) {
+                        return;
+                    }
+                }
+            }
+        };
+        // Without a thread the inbox is gone, and every batch is refused.
+        let _unless_refused = Builder::new().name("reader".to_owned()).spawn(run);
+        Self { work, thread }
+    }
+
+    /// Whether it could go on if it got a CPU: a busy node starves it, and that is as it should be.
+    fn wants_cpu(&self) -> bool {
+        let number = self.thread.load(Ordering::Relaxed);
+        let path = PathBuf::from(format!("/proc/self/task/{number}/stat"));
+        let state = std::fs::read_to_string(path).ok();
+        state
+            .and_then(|text| text.rsplit_once(") ").map(|(_, rest)| rest.starts_with('R')))
+            .unwrap_or(number == 0)
+    }
+}
+
+impl Batch {
+    fn next(&self) -> Option<Task> {
+        // Both locks, so that whoever takes the rest away knows which job is being read.
+        let mut tasks = lock(&self.tasks);
+        let task = tasks.pop_front();
+        *lock(&self.current) = task.as_ref().map(|task| task.key.clone());
+        task
+    }
+}
+
+fn read(
+    mut task: Task,
+    site: &Site,
+    proc: &mut Proc,
+    risky: &mut Risky,
+    mounts: &mut MountTables,
+    batch: &Batch,
+) -> Reading {
+    let mut errors = Errors::default();
+    let generation = task.place.generation();
+    let (at, time) = (Instant::now(), SystemTime::now());
+    let stats = cgroup::read(site.layout, &task.place, &mut errors);
+    let (Some(generation), true) = (generation, generation == task.place.generation()) else {
+        return Reading { task, read: None, errors };
+    };
+    let members = members::read(site.layout, site.scheduler.as_ref(), &task.place, &mut errors);
+    let run = &mut task.run;
+    let sluid = match task.place.job {
+        JobDir::Sluid(sluid) => Some(sluid),
+        JobDir::Id(_) => None,
+    };
+    run.begin(sluid, generation);
+    let parts = match site.layout {
+        Version::V1 => memory_events(&task.place, run, &mut errors),
+        Version::V2 => Counts::new(),
+    };
+    let mut tools = Tools {
+        proc,
+        risky,
+        progress: &batch.progress,
+        mounts,
+        scratch: &site.scratch,
+        classes: &site.classes,
+        errors: &mut errors,
+    };
+    let found = run.group.read(&members, &mut run.io, &mut tools);
+    if task.threads {
+        let cpuset = stats.cpuset.as_deref();
+        run.thread_totals = Some(threads(run, &found, cpuset, site, batch, &mut errors));
+    }
+    let read = Read { generation, at, time, stats, members, found, parts };
+    Reading { task, read: Some(read), errors }
+}
+
+/// Of a process with more threads than this only so many are read, and the job's figures are
+/// incomplete.
+const MOST_THREADS: usize = 4096;
+
+fn threads(
+    run: &mut Run,
+    found: &Found,
+    cpuset: Option<&[u32]>,
+    site: &Site,
+    batch: &Batch,
+    errors: &mut Errors,
+) -> (u64, Option<ThreadTotals>) {
+    run.threads.begin();
+    let mut complete = found.totals.is_some();
+    for (id, _) in &found.processes {
+        batch.progress.fetch_add(1, Ordering::Relaxed);
+        match thread::read(&site.proc, id.pid, MOST_THREADS, errors) {
+            Ok(threads) => {
+                complete &= threads.unread.is_empty() && !threads.cut;
+                run.threads.see(*id, &threads);
+            }
+            Err(error) => {
+                if !matches!(error, ReadError::Vanished { .. }) {
+                    complete = false;
+                    run.threads.keep(id.pid);
+                }
+                errors.add(error);
+            }
+        }
+    }
+    let totals = run.threads.finish(cpuset);
+    (totals.involuntary_switches, complete.then_some(totals))
+}
+
+/// Walking the directories of all steps is dear, so it is done when the job's own counter moved,
+/// and every so many scans for a step with a limit of its own.
+const PARTS_EVERY: u32 = 8;
+
+fn memory_events(place: &JobPlace, run: &mut Run, errors: &mut Errors) -> Counts {
+    let hits = cgroup_v1::limit_hits(place, errors);
+    match (run.parts_seen, hits) {
+        (Some((seen, scans)), Some(now)) if now == seen && scans < PARTS_EVERY => {
+            run.parts_seen = Some((seen, scans + 1));
+        }
+        _ => {
+            run.parts.observe(cgroup_v1::memory_events(place, errors));
+            run.parts_seen = hits.map(|hits| (hits, 0));
+        }
+    }
+    run.parts.total().clone()
+}
