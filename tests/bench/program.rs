@@ -12,9 +12,11 @@ use tempfile::TempDir;
 use crate::child::{self, Running};
 use crate::workload::NODE;
 
-/// What Prometheus asks for; `None` is curl.
-const READERS: [Option<&str>; 2] =
-    [Some("application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"), None];
+/// What Prometheus says that it accepts: it gets OpenMetrics.
+pub const PROMETHEUS: &str =
+    "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+/// What curl says: it gets text 0.0.4, which is made in another way.
+pub const CURL: &str = "*/*";
 
 /// A running `steward-agent`; dropping it ends it.
 pub struct Program {
@@ -49,19 +51,14 @@ impl Program {
             url: format!("http://{address}/metrics"),
             _directory: directory,
         };
-        wait::until_true("the first scan", Duration::from_secs(60), || program.scans().is_some());
+        wait::until("the first scan", Duration::from_secs(60), || program.scans(PROMETHEUS));
         program
     }
 
-    /// Scans done, as it says itself; each time it is asked in another format.
-    pub fn scans(&self) -> Option<f64> {
-        let pages = READERS.map(|accept| {
-            let request = http::client().get(&self.url);
-            let request = accept.iter().fold(request, |one, value| one.header(ACCEPT, *value));
-            let page = request.send().ok()?;
-            page.status().is_success().then(|| page.text().ok())?
-        });
-        let [Some(_), Some(page)] = pages else { return None };
+    /// Scans done, as it says itself to a reader that accepts `accept`.
+    pub fn scans(&self, accept: &str) -> Option<f64> {
+        let page = http::client().get(&self.url).header(ACCEPT, accept).send().ok()?;
+        let page = page.status().is_success().then(|| page.text().ok())??;
         let line = page.lines().find(|line| line.starts_with("steward_agent_scans_total"))?;
         line.rsplit(' ').next()?.parse().ok()
     }
