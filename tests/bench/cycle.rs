@@ -17,7 +17,7 @@ pub fn run() {
     println!("CPU of one cycle: scan, samples, encoding");
     println!("  median [quartiles] of {CYCLES}, in ms; the bare reader reads the same files\n");
     println!(
-        "  jobs x processes  bare reader             agent                   (encoding)  ratio               limit"
+        "  jobs x processes  bare reader             agent                   (encoding)  ratio                  limit"
     );
     for (jobs, processes, limit) in SIZES {
         let _load = Workload::of(jobs, processes);
@@ -41,11 +41,11 @@ pub fn run() {
         let ratios = Spread::of(whole.iter().zip(&bare).map(|(agent, bare)| agent / bare));
         let (bare, whole) = (Spread::of(bare), Spread::of(whole));
         println!(
-            "  {jobs:4} x {processes:<9}  {:<22}  {:<22}  {:6.1}      {:<18}  {limit:.2}  {}",
+            "  {jobs:4} x {processes:<9}  {:<22}  {:<22}  {:6.1}      {:<21}  {limit:.2}  {}",
             shown(bare, 1),
             shown(whole, 1),
             Spread::of(encoding).median,
-            shown(ratios, 2),
+            shown(ratios, 3),
             mark(ratios.median, limit)
         );
     }

@@ -14,6 +14,8 @@ use crate::workload::Workload;
 const JOBS: u32 = 64;
 const PROCESSES: u32 = 16;
 const PAIRS: usize = 8;
+/// Quartiles of runs without the agent that are further apart than this, in percent, drown it.
+const BUSY: f64 = 5.0;
 /// An interval and how long one run shall take: some scans must fall into each.
 const SHORT: (&str, f64) = ("1s", 4.0);
 const LONG: (&str, f64) = ("15s", 31.0);
@@ -56,8 +58,13 @@ fn pairs(program: &Path, interval: &str, seconds: f64) {
     let usual = Spread::of(off.iter().copied()).median;
     let off = Spread::of(off.iter().map(|time| (time / usual - 1.0) * 100.0));
     println!(
-        "  every {interval:<4} slower by {:+.1} % [{:+.1} {:+.1}]   stopped against stopped [{:+.1} {:+.1}] %   no limit",
-        slower.median, slower.low, slower.high, off.low, off.high
+        "  every {interval:<4} slower by {:+.1} % [{:+.1} {:+.1}]   stopped against stopped [{:+.1} {:+.1}] %   no limit{}",
+        slower.median,
+        slower.low,
+        slower.high,
+        off.low,
+        off.high,
+        if off.high - off.low > BUSY { "; the machine is too busy to tell" } else { "" }
     );
 }
 
