@@ -12,8 +12,14 @@ need_build_tools() {
         echo 'cargo is not installed: install Rust 1.95 with rustup' >&2
         return 1
     }
-    command -v cc >/dev/null && return
-    echo 'installing gcc, the linker that cargo needs'
+    need_command cc gcc libc6-dev
+}
+
+# need_command COMMAND PACKAGE…: installs the Debian packages unless the command is there.
+need_command() {
+    command -v "$1" >/dev/null && return
+    shift
+    echo "installing $*"
     apt-get -q -y update >/dev/null
-    DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends gcc libc6-dev >/dev/null
+    DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends "$@" >/dev/null
 }
