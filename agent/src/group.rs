@@ -30,7 +30,8 @@ struct Kept {
     started: u64,
     scan: u64,
     descriptors: u64,
-    links_read: u64,
+    /// The scan in which the links are read again.
+    links_due: u64,
     files: Vec<KeptFile>,
 }
 
@@ -157,13 +158,16 @@ impl Group {
     fn descriptors(&mut self, id: ProcessId, tools: &mut Tools) -> Result<u64, ReadError> {
         let count = tools.proc.descriptors(id.pid)?;
         let scan = self.scan;
+        // At first spread, so that not all processes come due in the same scan.
+        let mut links_due = scan + 1 + u64::from(id.pid) % LINKS_EVERY;
         if let Some(kept) = self.kept.get_mut(&id.pid)
             && kept.started == id.started
-            && kept.descriptors == count
-            && scan < kept.links_read + LINKS_EVERY
         {
-            kept.scan = scan;
-            return Ok(count);
+            if kept.descriptors == count && scan < kept.links_due {
+                kept.scan = scan;
+                return Ok(count);
+            }
+            links_due = scan + LINKS_EVERY;
         }
         let handle = tools.proc.handle(id)?;
         let read = descriptor::read(&handle, tools.mounts, tools.errors)?;
@@ -176,9 +180,7 @@ impl Group {
                 on_scratch: on_scratch(tools.scratch, &file.path, &file.mount),
             })
             .collect();
-        // Spread, so that not all processes of a job come due in the same scan.
-        let links_read = scan + u64::from(id.pid) % LINKS_EVERY / 2;
-        let kept = Kept { started: id.started, scan, descriptors: count, links_read, files };
+        let kept = Kept { started: id.started, scan, descriptors: count, links_due, files };
         self.kept.insert(id.pid, kept);
         Ok(count)
     }

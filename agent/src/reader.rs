@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant, SystemTime};
 
+use nix::sys::resource::{Resource, getrlimit};
 use steward_common::id::{JobId, NodeName};
 use steward_common::slurm::cgroup_path::{JobDir, Version};
 
@@ -22,6 +23,7 @@ use crate::kernel::cgroup::{self, CgroupStats, JobPlace};
 use crate::kernel::cgroup_v1;
 use crate::kernel::count::Counts;
 use crate::kernel::error::{Errors, ReadError, Reason};
+use crate::kernel::file;
 use crate::kernel::members::{self, Members};
 use crate::kernel::mount::MountTables;
 use crate::kernel::process::Proc;
@@ -129,10 +131,20 @@ struct Reader {
 /// The jobs of one scan that are still to be read.
 #[derive(Debug, Default)]
 struct Batch {
+    /// Whether all jobs are in it.
+    whole: bool,
     tasks: Mutex<VecDeque<Task>>,
     current: Mutex<Option<Key>>,
     progress: AtomicU64,
     abandoned: AtomicBool,
+}
+
+/// How many files a reader keeps open: each costs the kernel about 3 KB, and the agent's listener
+/// needs descriptors too.
+fn open_files() -> usize {
+    const MOST: usize = 4096;
+    let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((0, 0));
+    usize::try_from(soft / 2).unwrap_or(MOST).min(MOST)
 }
 
 /// A lock that cannot be poisoned for long: what it guards is always whole.
@@ -164,14 +176,20 @@ impl Readers {
     }
 
     /// Reads all of `tasks`, or as many as can be until `deadline`.
-    pub fn read(&mut self, tasks: Vec<Task>, deadline: Instant, errors: &mut Errors) -> Outcome {
+    pub fn read(
+        &mut self,
+        tasks: Vec<Task>,
+        whole: bool,
+        deadline: Instant,
+        errors: &mut Errors,
+    ) -> Outcome {
         let mut outcome = Outcome::default();
         let mut left: VecDeque<Task> = tasks.into();
         while !left.is_empty() {
             if self.stuck.len() >= MOST_STUCK || Instant::now() >= deadline {
                 break;
             }
-            left = self.batch(left, deadline, &mut outcome, errors);
+            left = self.batch(left, whole, deadline, &mut outcome, errors);
         }
         outcome.unread.extend(left);
         outcome
@@ -181,12 +199,13 @@ impl Readers {
     fn batch(
         &mut self,
         tasks: VecDeque<Task>,
+        whole: bool,
         deadline: Instant,
         outcome: &mut Outcome,
         errors: &mut Errors,
     ) -> VecDeque<Task> {
         let mut waiting = tasks.len();
-        let batch = Arc::new(Batch { tasks: Mutex::new(tasks), ..Batch::default() });
+        let batch = Arc::new(Batch { whole, tasks: Mutex::new(tasks), ..Batch::default() });
         let reader = match self.current.take() {
             Some(reader) => reader,
             None => Reader::start(Arc::clone(&self.site), self.done.0.clone()),
@@ -239,6 +258,7 @@ impl Reader {
         let number = Arc::clone(&thread);
         let run = move || {
             number.store(nix::unistd::gettid().as_raw(), Ordering::Relaxed);
+            file::keep_open(open_files());
             let mut proc = Proc::new(&site.proc);
             let mut risky = Risky::default();
             for batch in inbox {
@@ -249,6 +269,7 @@ impl Reader {
                         return;
                     }
                 }
+                file::end_scan(batch.whole);
             }
         };
         // Without a thread the inbox is gone, and every batch is refused.

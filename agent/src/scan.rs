@@ -170,25 +170,26 @@ impl Scanner {
 
     /// Reads everything that `focus` asks for; the rest stands as it was.
     pub fn scan(&mut self, focus: Focus) -> Scan {
+        let full = matches!(focus, Focus::All);
         let deadline = Instant::now() + self.config.deadline.0;
         let mut errors = Errors::default();
         for task in self.readers.returned() {
             self.runs.insert(task.key, task.run);
         }
-        self.desk.begin_scan(matches!(focus, Focus::All));
+        self.desk.begin_scan(full);
 
         let mut round = Round::default();
         let places = self.hierarchy.jobs(&mut errors);
-        let threads = matches!(focus, Focus::All) && self.threads_are_due();
+        let threads = full && self.threads_are_due();
         let tasks = self.tasks(places, focus, threads, &mut round, &mut errors);
-        let outcome = self.readers.read(tasks, deadline, &mut errors);
+        let outcome = self.readers.read(tasks, full, deadline, &mut errors);
         for reading in outcome.read {
             let (key, place) = (reading.task.key.clone(), reading.task.place.clone());
             let new = self.is_new(&key);
             let mut verdict = self.desk.judge(reading, new, &mut self.sluids, &mut errors);
             if let Verdict::Again(run) = verdict {
                 let task = Task { key: key.clone(), place, run: *run, threads };
-                let again = self.readers.read(vec![task], deadline, &mut errors).read.pop();
+                let again = self.readers.read(vec![task], false, deadline, &mut errors).read.pop();
                 let Some(reading) = again else { continue };
                 verdict = self.desk.judge(reading, new, &mut self.sluids, &mut errors);
             }
@@ -199,9 +200,8 @@ impl Scanner {
             round.jobs.extend(task.run.last.clone().map(|last| (task.key.clone(), last)));
             self.runs.insert(task.key, task.run);
         }
-        match focus {
-            Focus::All => self.leftovers = std::mem::take(&mut round.leftovers),
-            Focus::Changed(_) => {}
+        if full {
+            self.leftovers = std::mem::take(&mut round.leftovers);
         }
         self.scanned = true;
 
@@ -209,7 +209,7 @@ impl Scanner {
             self.learn_cluster(round.jobs.values());
         }
         let unlisted = errors.unlisted();
-        let ended = self.linger(&mut round, matches!(focus, Focus::All), unlisted);
+        let ended = self.linger(&mut round, full, unlisted);
         let stuck = self.readers.stuck().len() + self.desk.stuck();
         Scan {
             nodes: self.nodes(round.jobs),

@@ -40,7 +40,7 @@ impl Subject {
         let start = cpu();
         let snapshot = self.rounds.scan(Focus::All);
         let scanned = cpu();
-        let body = encode(&snapshot.samples(), Format::Protobuf).expect("a body");
+        let body = encode(&snapshot.samples(), Format::Text).expect("a body");
         let end = cpu();
         assert!(!body.is_empty(), "nothing was exported");
         Cost { whole: end - start, encoding: end - scanned }

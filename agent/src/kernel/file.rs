@@ -1,9 +1,11 @@
 //! Small kernel files: opened, read once, closed; parsed by functions that take `&str`.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 use super::error::ReadError;
 
@@ -12,21 +14,67 @@ const BUFFER: usize = 16 * 1024;
 
 thread_local! {
     static BYTES: RefCell<Vec<u8>> = RefCell::new(vec![0; BUFFER]);
+    static OPEN: RefCell<OpenFiles> = RefCell::new(OpenFiles::default());
 }
 
-/// Gives the bytes of the file at `path` to `use_bytes`.
-///
-/// The kernel writes a record whole into a buffer that is large enough, so that a read which leaves
-/// room is the end: one system call less a file than asking again. `list` says that the file is one
-/// of many records, which come a page at a time, and is read until nothing more comes.
+/// Files that this thread keeps open from scan to scan: finding a file by its path costs more than
+/// reading it. One that is gone says so, whoever has its path now, and is opened anew.
+#[derive(Debug, Default)]
+struct OpenFiles {
+    most: usize,
+    scan: u64,
+    files: HashMap<PathBuf, (File, u64)>,
+}
+
+/// This thread keeps up to `most` files open from now on.
+pub fn keep_open(most: usize) {
+    OPEN.with_borrow_mut(|open| open.most = most);
+}
+
+/// Ends a scan of this thread: files that it did not read are closed, if it was a `whole` one.
+pub fn end_scan(whole: bool) {
+    OPEN.with_borrow_mut(|open| {
+        let scan = open.scan;
+        if whole {
+            open.files.retain(|_, (_, used)| *used == scan);
+            open.scan += 1;
+        }
+    });
+}
+
+/// Only the kernel's own files answer "gone" when what they were about is gone.
+fn is_the_kernels(file: &File) -> bool {
+    use nix::sys::statfs::{CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, PROC_SUPER_MAGIC, fstatfs};
+    let kinds = [PROC_SUPER_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC];
+    fstatfs(file).is_ok_and(|found| kinds.contains(&found.filesystem_type()))
+}
+
+/// Reads the start of the file at `path` into `room`, from one that is open if there is one.
+fn read_start(path: &Path, room: &mut [u8]) -> io::Result<usize> {
+    OPEN.with_borrow_mut(|open| {
+        let scan = open.scan;
+        if let Some((file, used)) = open.files.get_mut(path) {
+            if let Ok(length) = file.read_at(room, 0) {
+                *used = scan;
+                return Ok(length);
+            }
+            open.files.remove(path);
+        }
+        let file = File::open(path)?;
+        let length = file.read_at(room, 0)?;
+        if open.files.len() < open.most && is_the_kernels(&file) {
+            open.files.insert(path.to_path_buf(), (file, scan));
+        }
+        Ok(length)
+    })
+}
+
+/// The text of a file of many records, which come a page at a time: it is read until nothing more
+/// comes. It is opened each time: the kernel keeps the list of an open `cgroup.procs` (v1) as it was.
 ///
 /// # Errors
-/// If it cannot be read.
-fn with_bytes<T>(
-    path: &Path,
-    list: bool,
-    use_bytes: impl FnOnce(&[u8]) -> T,
-) -> Result<T, ReadError> {
+/// If it cannot be read, or is not UTF-8.
+pub fn list(path: &Path) -> Result<String, ReadError> {
     let failed = |source| ReadError::from_io(path, source);
     let mut file = File::open(path).map_err(failed)?;
     BYTES.with_borrow_mut(|buffer| {
@@ -36,14 +84,13 @@ fn with_bytes<T>(
                 buffer.resize(length * 2, 0);
             }
             let room = buffer.get_mut(length..).unwrap_or_default();
-            let asked = room.len();
             let read = file.read(room).map_err(failed)?;
             length += read;
-            if read == 0 || (!list && read < asked) {
+            if read == 0 {
                 break;
             }
         }
-        Ok(use_bytes(buffer.get(..length).unwrap_or_default()))
+        as_text(path, buffer.get(..length).unwrap_or_default())
     })
 }
 
@@ -52,7 +99,17 @@ fn with_bytes<T>(
 /// # Errors
 /// If it cannot be read.
 pub fn bytes<T>(path: &Path, use_bytes: impl FnOnce(&[u8]) -> T) -> Result<T, ReadError> {
-    with_bytes(path, false, use_bytes)
+    BYTES.with_borrow_mut(|buffer| {
+        loop {
+            let length =
+                read_start(path, buffer).map_err(|source| ReadError::from_io(path, source))?;
+            // The kernel writes a record whole into a buffer that is large enough.
+            if length < buffer.len() {
+                return Ok(use_bytes(buffer.get(..length).unwrap_or_default()));
+            }
+            buffer.resize(length * 2, 0);
+        }
+    })
 }
 
 /// The text of a file of one record, which must be there.
@@ -60,15 +117,7 @@ pub fn bytes<T>(path: &Path, use_bytes: impl FnOnce(&[u8]) -> T) -> Result<T, Re
 /// # Errors
 /// If it cannot be read, or is not UTF-8.
 pub fn text(path: &Path) -> Result<String, ReadError> {
-    with_bytes(path, false, |bytes| as_text(path, bytes))?
-}
-
-/// The text of a file of many records, which must be there.
-///
-/// # Errors
-/// If it cannot be read, or is not UTF-8.
-pub fn list(path: &Path) -> Result<String, ReadError> {
-    with_bytes(path, true, |bytes| as_text(path, bytes))?
+    bytes(path, |bytes| as_text(path, bytes))?
 }
 
 fn as_text(path: &Path, bytes: &[u8]) -> Result<String, ReadError> {

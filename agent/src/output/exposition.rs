@@ -1,4 +1,5 @@
-//! Samples as a prometheus-client registry, which knows the formats and their escaping.
+//! Samples in the formats that Prometheus understands: two of them by prometheus-client, which knows
+//! them and their escaping.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +19,7 @@ pub enum Format {
     Text,
     /// OpenMetrics 1.0 text.
     OpenMetrics,
-    /// Delimited protobuf: types and help survive on their way through a Pushgateway.
+    /// Delimited protobuf.
     Protobuf,
 }
 
@@ -63,19 +64,18 @@ impl Format {
 /// # Errors
 /// If prometheus-client refuses a metric.
 pub fn encode(samples: &[&Samples], format: Format) -> Result<Vec<u8>, EncodeError> {
+    if format == Format::Text {
+        return Ok(super::text::write(samples)?.into_bytes());
+    }
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Merged::new(samples)));
     match format {
         Format::Protobuf => prometheus_protobuf::encode_to_vec(&registry)
             .map_err(|error| EncodeError(error.to_string())),
-        Format::OpenMetrics => {
+        Format::OpenMetrics | Format::Text => {
             let mut out = String::new();
             text::encode(&mut out, &registry)?;
             Ok(out.into_bytes())
-        }
-        Format::Text => {
-            let families = prometheus_protobuf::encode(&registry)?;
-            Ok(super::text::write(&families)?.into_bytes())
         }
     }
 }

@@ -201,7 +201,7 @@ impl Pusher {
     }
 
     async fn put(&mut self, group: &str, key: &Key, samples: &Samples) -> Answer {
-        match encode(&[samples], Format::Protobuf) {
+        match encode(&[samples], Format::Text) {
             Ok(body) => self.request(Method::PUT, group, key, body).await,
             Err(error) => {
                 tracing::error!(%error, "nothing pushed");
@@ -219,7 +219,7 @@ impl Pusher {
         let sent = self
             .client
             .request(method, url)
-            .header(header::CONTENT_TYPE, Format::Protobuf.content_type())
+            .header(header::CONTENT_TYPE, Format::Text.content_type())
             .body(body)
             .send()
             .await;

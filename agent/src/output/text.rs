@@ -1,55 +1,88 @@
 //! Prometheus text 0.0.4, which prometheus-client does not write: it has OpenMetrics text only.
+//!
+//! Written straight from the samples: a page of a busy node has ten thousand lines, and the way
+//! through a registry would cost more than the scan.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use prometheus_client::encoding::prometheus_protobuf::prometheus_data_model::{
-    LabelPair, MetricFamily, MetricType,
-};
+use steward_common::metric::{Kind, NODE_LABELS};
 
-/// Writes `families` as text 0.0.4.
+use crate::sample::{Family, Point, Samples};
+
+/// Writes the samples of several nodes, each metric once with the points of all of them.
 ///
 /// # Errors
-/// If a family is neither counter, gauge nor untyped: the agent makes no other.
-pub fn write(families: &[MetricFamily]) -> Result<String, fmt::Error> {
-    let mut out = String::new();
-    for family in families {
-        let kind = match family.r#type() {
-            MetricType::Counter => "counter",
-            MetricType::Gauge => "gauge",
-            MetricType::Untyped => "untyped",
-            _ => return Err(fmt::Error),
+/// Never, while memory lasts.
+pub fn write(samples: &[&Samples]) -> Result<String, fmt::Error> {
+    let mut families: BTreeMap<&str, Vec<(&str, &Family)>> = BTreeMap::new();
+    let nodes: Vec<String> = samples.iter().map(|one| node_labels(one)).collect();
+    for (one, node) in samples.iter().zip(&nodes) {
+        for family in one.families() {
+            families.entry(family.def.name).or_default().push((node, family));
+        }
+    }
+    let series: usize = samples.iter().map(|one| one.series()).sum();
+    let mut out = String::with_capacity(series * LINE);
+    for (name, parts) in families {
+        let Some((_, first)) = parts.first() else { continue };
+        let kind = match first.def.kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
         };
-        let help = escape(&family.help, false);
-        writeln!(out, "# HELP {} {help}\n# TYPE {} {kind}", family.name, family.name)?;
-        for metric in &family.metric {
-            let value = metric.counter.as_ref().map(|counter| counter.value);
-            let value = value.or_else(|| metric.gauge.as_ref().map(|gauge| gauge.value));
-            let value = value.or_else(|| metric.untyped.as_ref().map(|untyped| untyped.value));
-            let value = value.ok_or(fmt::Error)?;
-            out.push_str(&family.name);
-            write_labels(&mut out, &metric.label)?;
-            writeln!(out, " {}", Number(value))?;
+        write!(out, "# HELP {name} ")?;
+        escape(&mut out, first.def.help, false);
+        writeln!(out, "\n# TYPE {name} {kind}")?;
+        for (node, family) in parts {
+            for point in &family.points {
+                write_point(&mut out, name, node, point)?;
+            }
         }
     }
     Ok(out)
 }
 
-fn write_labels(out: &mut String, labels: &[LabelPair]) -> fmt::Result {
-    if labels.is_empty() {
-        return Ok(());
+/// About as long as a line is.
+const LINE: usize = 96;
+
+/// The labels that all lines of a node begin with.
+fn node_labels(samples: &Samples) -> String {
+    let [cluster, instance] = NODE_LABELS;
+    let mut out = String::new();
+    for (before, name, value) in
+        [('{', cluster, samples.cluster.as_str()), (',', instance, samples.node.as_str())]
+    {
+        label(&mut out, before, name, value);
     }
-    let mut before = '{';
-    for label in labels {
-        write!(out, "{before}{}=\"{}\"", label.name, escape(&label.value, true))?;
-        before = ',';
-    }
-    out.push('}');
-    Ok(())
+    out
 }
 
-fn escape(text: &str, quotes: bool) -> String {
-    let text = text.replace('\\', "\\\\").replace('\n', "\\n");
-    if quotes { text.replace('"', "\\\"") } else { text }
+fn write_point(out: &mut String, name: &str, node: &str, point: &Point) -> fmt::Result {
+    out.push_str(name);
+    out.push_str(node);
+    for (name, value) in &point.labels {
+        label(out, ',', name, value);
+    }
+    writeln!(out, "}} {}", Number(point.value))
+}
+
+fn label(out: &mut String, before: char, name: &str, value: &str) {
+    out.push(before);
+    out.push_str(name);
+    out.push_str("=\"");
+    escape(out, value, true);
+    out.push('"');
+}
+
+fn escape(out: &mut String, text: &str, quotes: bool) {
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '"' if quotes => out.push_str("\\\""),
+            other => out.push(other),
+        }
+    }
 }
 
 /// A number as Prometheus reads it.
