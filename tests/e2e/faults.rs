@@ -176,6 +176,75 @@ fn an_agent_outside_the_hosts_pid_namespace_says_so() {
     assert!(text.contains("another pid namespace"), "{text}");
 }
 
+/// The reader of one job hangs: the others are read on, nobody reads that one a second time, and
+/// it is there again as soon as its reader comes back.
+#[test]
+fn a_job_whose_reader_hangs_does_not_delay_the_others() {
+    let recorded = steward_tests::fixture::Fixture::open("v2-slurm-22.05");
+    let [stuck, well] = [&recorded.jobs[0], &recorded.jobs[1]].map(|job| job.id.to_string());
+    let dir = recorded.cgroup().join(format!("system.slice/n1_slurmstepd.scope/job_{stuck}"));
+    let file = dir.join("cpu.stat");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRUSR).unwrap();
+    let mut settings = recorded.config();
+    settings.interval = steward_tests::agent::Span(Duration::from_millis(300));
+    settings.scrape.listen = ([127, 0, 0, 1], 0).into();
+    settings.paths.state = std::path::PathBuf::new();
+    settings.linger = 0;
+    let agent = RunningAgent::start(settings);
+    agent.wait_scans(3);
+    let metrics = agent.metrics();
+    assert!(metrics.job("jobs_processes", &well).is_some(), "the other job");
+    assert!(metrics.of_job(&stuck).is_empty(), "nothing is made up of the one that hangs");
+    let own = |name: &str| agent.metrics().all(name, &[])[0].value;
+    assert_eq!(own("steward_agent_stuck_readers"), 1.0);
+    let errors = agent.metrics().value("steward_agent_errors_total", &[("reason", "stuck")]);
+    assert_eq!(errors, Some(1.0), "one reader, once");
+    // The first scan waited for it, the later ones did not.
+    assert!(own("steward_agent_last_scan_duration_seconds") < 0.5);
+
+    // The reader gets its answer, the file is a file again.
+    let mut pipe = wait::until("the reader at its end", PATIENCE, || {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).custom_flags(nix::libc::O_NONBLOCK);
+        options.open(&file).ok()
+    });
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, &text).unwrap();
+    std::io::Write::write_all(&mut pipe, text.as_bytes()).unwrap();
+    drop(pipe);
+    agent.wait_for("the job again", PATIENCE, |metrics| metrics.job("jobs_processes", &stuck));
+    wait::until_true("no reader hangs", PATIENCE, || own("steward_agent_stuck_readers") == 0.0);
+}
+
+/// Another scheduler's jobs, told by a pattern.
+#[test]
+fn directories_of_another_scheduler_are_jobs_by_a_pattern() {
+    let mut group = JobGroup::make("stwother", 1002, 900_023);
+    group.add(Command::new("sleep").arg("600"));
+    let mut settings = steward_tests::agent::config();
+    settings.node = "other1".parse().ok();
+    let pattern = if steward_tests::testbed::Testbed::get().is_v1() {
+        "slurm_stwother/uid_{uid}/job_{job}"
+    } else {
+        "system.slice/stwother_slurmstepd.scope/job_{job}"
+    };
+    settings.scheduler.pattern = Some(pattern.to_owned());
+    let agent = RunningAgent::start(settings);
+    let metrics = agent.wait_for("the job", PATIENCE, |metrics| {
+        metrics.job("jobs_processes", "900023").map(|_| metrics.clone())
+    });
+    assert_eq!(metrics.job("jobs_processes", "900023"), Some(1.0));
+    let info = metrics.all("jobs_info", &[("slurm_job", "900023"), ("instance", "other1")]);
+    assert_eq!(info.len(), 1);
+    assert_eq!(metrics.all("jobs_info", &[]).len(), 1, "and no other job");
+    drop(group);
+    agent.wait_for("the job is gone", PATIENCE, |metrics| {
+        metrics.of_job("900023").is_empty().then_some(())
+    });
+}
+
 /// A read that never returns: the agent cannot be kept from ending by it.
 #[test]
 fn a_file_that_never_answers_does_not_keep_the_agent_from_ending() {

@@ -6,6 +6,7 @@ mod dashboards;
 mod defects;
 mod faults;
 mod layouts;
+mod life;
 mod now;
 mod numbers;
 mod outputs;

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use steward_agent::Agent;
-use steward_agent::config::{Config, Span};
+pub use steward_agent::config::{Config, Span};
 use tokio::sync::oneshot;
 
 use crate::exposition::Exposition;
