@@ -5,6 +5,7 @@ mod catalogue;
 mod dashboards;
 mod defects;
 mod faults;
+mod hang;
 mod layouts;
 mod now;
 mod numbers;

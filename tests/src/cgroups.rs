@@ -1,9 +1,18 @@
 //! Job directories of a test's own, made in the real hierarchy beside Slurm's.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::thread;
+use std::time::Duration;
 
 use cgroups_rs::CgroupPid;
 use cgroups_rs::fs::{Cgroup, hierarchies};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// How long to wait before looking again whether the killed are gone.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A job directory with one step, and real processes in it; dropping it removes both.
 #[derive(Debug)]
@@ -62,6 +71,78 @@ impl Drop for JobGroup {
         // Innermost first. A directory that another test still uses stays until that one ends.
         while let Some(cgroup) = self.cgroups.pop() {
             let _busy = cgroup.delete();
+        }
+    }
+}
+
+/// Where v2 is mounted; on a hybrid host beside v1, where an agent looks only if it is told to.
+pub fn unified_root() -> PathBuf {
+    let beside = Path::new("/sys/fs/cgroup/unified");
+    if beside.is_dir() { beside } else { Path::new("/sys/fs/cgroup") }.to_path_buf()
+}
+
+/// A v2 directory with processes in it; dropping it ends them all, whoever started them, and
+/// removes the directories.
+#[derive(Debug)]
+pub struct UnifiedJob {
+    path: PathBuf,
+    dirs: Vec<PathBuf>,
+    processes: Vec<Child>,
+}
+
+impl UnifiedJob {
+    /// Makes the directories `parts`, each below the one before.
+    ///
+    /// # Panics
+    /// If the kernel refuses.
+    pub fn make(parts: &[&str]) -> Self {
+        let mut job = Self { path: unified_root(), dirs: Vec::new(), processes: Vec::new() };
+        for part in parts {
+            job.path.push(part);
+            job.dirs.push(job.path.clone());
+        }
+        fs::create_dir_all(&job.path)
+            .unwrap_or_else(|error| panic!("{}: {error}", job.path.display()));
+        job
+    }
+
+    /// Starts `command` and moves it into the innermost directory.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub fn add(&mut self, command: &mut Command) -> u32 {
+        let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let pid = child.id();
+        self.processes.push(child);
+        fs::write(self.path.join("cgroup.procs"), pid.to_string())
+            .unwrap_or_else(|error| panic!("cgroup.procs: {error}"));
+        pid
+    }
+
+    /// Its processes.
+    pub fn pids(&self) -> Vec<i32> {
+        let text = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    }
+}
+
+impl Drop for UnifiedJob {
+    fn drop(&mut self) {
+        // A test that failed must not panic again here.
+        let mut tries = 0..300;
+        while tries.next().is_some() && !self.pids().is_empty() {
+            for pid in self.pids() {
+                // Already gone is as good.
+                let _gone = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+            thread::sleep(PAUSE);
+        }
+        for child in &mut self.processes {
+            let _reaped = child.wait();
+        }
+        // Innermost first. A directory that another test still uses stays until that one ends.
+        while let Some(dir) = self.dirs.pop() {
+            let _busy = fs::remove_dir(&dir);
         }
     }
 }
