@@ -2,6 +2,7 @@
 
 mod architecture;
 mod catalogue;
+mod chaos;
 mod dashboards;
 mod defects;
 mod faults;
@@ -13,5 +14,6 @@ mod outputs;
 mod promql;
 mod push;
 mod runs;
+mod steps;
 mod testbed;
 mod who;

@@ -27,12 +27,20 @@ impl JobGroup {
     /// # Panics
     /// If the kernel refuses.
     pub fn make(node: &str, uid: u32, job: u32) -> Self {
+        Self::make_step(node, uid, job, "step_batch")
+    }
+
+    /// The same for another step of the job.
+    ///
+    /// # Panics
+    /// If the kernel refuses.
+    pub fn make_step(node: &str, uid: u32, job: u32, step: &str) -> Self {
         let parts = if hierarchies::is_cgroup2_unified_mode() {
             let scope = format!("system.slice/{node}_slurmstepd.scope");
-            vec![scope, format!("job_{job}"), "step_batch".to_owned(), "user".to_owned()]
+            vec![scope, format!("job_{job}"), step.to_owned(), "user".to_owned()]
         } else {
             let scope = format!("slurm_{node}");
-            vec![scope, format!("uid_{uid}"), format!("job_{job}"), "step_batch".to_owned()]
+            vec![scope, format!("uid_{uid}"), format!("job_{job}"), step.to_owned()]
         };
         let mut path = String::new();
         let mut cgroups = Vec::new();
@@ -54,10 +62,53 @@ impl JobGroup {
     /// If that fails.
     pub fn add(&mut self, command: &mut Command) {
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let pid = CgroupPid::from(u64::from(child.id()));
-        let step = self.cgroups.last().unwrap_or_else(|| panic!("no step"));
-        step.add_task_by_tgid(pid).unwrap_or_else(|error| panic!("cgroup.procs: {error}"));
+        let pid = child.id();
         self.processes.push(child);
+        assert!(self.adopt(pid.into()), "{command:?} could not be moved");
+    }
+
+    /// The process that was added first.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn first(&mut self) -> &mut Child {
+        self.processes.first_mut().unwrap_or_else(|| panic!("no process"))
+    }
+
+    /// Moves a process into the step; false if it is gone.
+    ///
+    /// # Panics
+    /// If there is no step any more.
+    pub fn adopt(&self, pid: u64) -> bool {
+        let step = self.cgroups.last().unwrap_or_else(|| panic!("no step"));
+        step.add_task_by_tgid(CgroupPid::from(pid)).is_ok()
+    }
+
+    /// The processes in the step.
+    pub fn pids(&self) -> Vec<u64> {
+        let procs = self.cgroups.last().map(Cgroup::procs).unwrap_or_default();
+        procs.into_iter().map(|pid| pid.pid).filter(|pid| *pid > 0).collect()
+    }
+
+    /// Ends all processes in the step, whoever started them, and removes its directory; with `last`
+    /// that of the job too. What is above stays for other jobs.
+    pub fn remove(mut self, last: bool) {
+        let mut tries = 0..100;
+        while tries.next().is_some() && !self.pids().is_empty() {
+            for pid in self.pids().into_iter().filter_map(|pid| i32::try_from(pid).ok()) {
+                // Already gone is as good.
+                let _gone = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+            for child in &mut self.processes {
+                let _reaped = child.wait();
+            }
+        }
+        let job = if hierarchies::is_cgroup2_unified_mode() { 1 } else { 2 };
+        let own = self.cgroups.split_off(if last { job } else { job + 1 });
+        for cgroup in own.iter().rev() {
+            let _busy = cgroup.delete();
+        }
+        self.cgroups.clear();
     }
 }
 
