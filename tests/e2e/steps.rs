@@ -180,3 +180,9 @@ fn add_up(steps: u32, kill: u32) {
 fn steps_that_come_and_go_add_up_over_a_killed_agent() {
     add_up(10, 4);
 }
+
+/// A zombie is in no cgroup: the second agent cannot find what the first one knew.
+#[test]
+fn what_a_zombie_did_is_not_lost_with_a_killed_agent() {
+    add_up(2, 1);
+}
