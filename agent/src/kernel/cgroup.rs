@@ -270,3 +270,64 @@ pub(super) fn pids(dir: &Path, into: &mut BTreeSet<Pid>, errors: &mut Errors) {
         errors.add(ReadError::Foreign { path });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn counted(errors: &Errors) -> u64 {
+        errors.counts().map(|(_, count)| count).sum()
+    }
+
+    proptest! {
+        #[test]
+        fn every_number_of_a_list_of_processes_is_one(
+            list in proptest::collection::btree_set(1..=Pid::MAX, 0..200),
+            odd in proptest::option::of("-[0-9]{1,9}|max|[1-9][0-9]{20,30}|[a-z]{1,5}"),
+        ) {
+            let dir = tempfile::tempdir().unwrap();
+            let lines = list.iter().map(ToString::to_string).chain(odd.clone());
+            let text: String = lines.map(|line| line + "\n").collect();
+            std::fs::write(dir.path().join("cgroup.procs"), text).unwrap();
+            let (mut found, mut errors) = (BTreeSet::new(), Errors::default());
+            pids(dir.path(), &mut found, &mut errors);
+            prop_assert_eq!(found, list);
+            prop_assert_eq!(counted(&errors), u64::from(odd.is_some()));
+            prop_assert!(!errors.unlisted());
+        }
+
+        #[test]
+        fn ranges_of_cpus_are_the_cpus_in_them(
+            ranges in proptest::collection::vec((0_u32..8, 0_u32..8), 1..20),
+        ) {
+            let (mut next, mut words, mut expected) = (0, Vec::new(), Vec::new());
+            for (gap, more) in ranges {
+                let (first, last) = (next + gap, next + gap + more);
+                words.push(if more == 0 { first.to_string() } else { format!("{first}-{last}") });
+                expected.extend(first..=last);
+                next = last + 2;
+            }
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("cpuset.cpus");
+            let mut errors = Errors::default();
+            std::fs::write(&path, words.join(",") + "\n").unwrap();
+            prop_assert_eq!(cpus(&path, &mut errors), Some(expected));
+            std::fs::write(&path, "\n").unwrap();
+            prop_assert_eq!(cpus(&path, &mut errors), None);
+            prop_assert_eq!(counted(&errors), 0);
+        }
+
+        #[test]
+        fn a_list_of_cpus_that_is_none_is_counted_and_absent(
+            bad in "-[0-9]{1,9}|max|[1-9][0-9]{20,30}|[0-9]-|[0-9],,[0-9]|9-1|0-4294967295",
+        ) {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("cpuset.cpus");
+            std::fs::write(&path, bad).unwrap();
+            let mut errors = Errors::default();
+            prop_assert_eq!(cpus(&path, &mut errors), None);
+            prop_assert_eq!(counted(&errors), 1);
+        }
+    }
+}

@@ -92,6 +92,7 @@ fn same_on_all_nodes(text: &str) -> Option<NonZeroU32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn environment(pairs: &[(&str, &str)]) -> Result<Environment, String> {
         parse(&pairs.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))).collect())
@@ -132,6 +133,43 @@ mod tests {
         ] {
             let cpus = environment(&pairs).unwrap().cpus.map(NonZeroU32::get);
             assert_eq!(cpus, expected, "{pairs:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_figure_holds_for_all_nodes_or_is_not_used(count: u32, times: u32, other: u32) {
+            let expected = NonZeroU32::new(count);
+            prop_assert_eq!(same_on_all_nodes(&count.to_string()), expected);
+            prop_assert_eq!(same_on_all_nodes(&format!("{count}(x{times})")), expected);
+            prop_assert_eq!(same_on_all_nodes(&format!("{count},{other}")), None);
+            prop_assert_eq!(same_on_all_nodes(&format!("{count}(x{times}),{other}")), None);
+            for bad in [format!("-{count}"), format!("{count}(x{times}"), format!("99999{count:010}")] {
+                prop_assert_eq!(same_on_all_nodes(&bad), None);
+            }
+        }
+
+        #[test]
+        fn whatever_a_user_writes_there_are_few_gpus_and_texts_stay_as_they_are(
+            gpus in "[0-9,-]{0,12}|\\PC{0,12}", cpus in "\\PC{0,8}|[0-9()x,]{0,8}",
+            bytes in proptest::collection::vec(1_u8..=255, 0..12),
+        ) {
+            use std::os::unix::ffi::OsStringExt;
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let pairs = [
+                ("SLURM_JOB_GPUS", gpus.clone().into()),
+                ("SLURM_JOB_CPUS_PER_NODE", cpus.into()),
+                ("SLURM_JOB_ACCOUNT", OsString::from_vec(bytes)),
+            ];
+            match parse(&pairs.into_iter().map(|(key, value)| (key.into(), value)).collect()) {
+                Ok(read) => {
+                    prop_assert_eq!(read.account, (!text.is_empty()).then_some(text));
+                    prop_assert_eq!(read.gpus.is_none(), gpus.is_empty());
+                    prop_assert!(read.gpus.is_none_or(|list| list.len() <= MOST_GPUS));
+                    prop_assert_eq!((read.job, read.restarts, read.partition), (None, None, None));
+                }
+                Err(found) => prop_assert_eq!(found, gpus),
+            }
         }
     }
 }

@@ -119,6 +119,7 @@ pub fn keyed(path: &Path, text: &str, key: &str) -> Result<Option<u64>, ReadErro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_key_is_found_whole_and_its_absence_is_not_zero() {
@@ -156,5 +157,20 @@ mod tests {
         assert_eq!(text(&path).unwrap(), long);
         std::fs::write(&path, "").unwrap();
         assert_eq!(list(&path).unwrap(), "");
+    }
+
+    proptest! {
+        #[test]
+        fn a_key_gives_its_number_or_an_error_and_another_key_nothing(
+            value: u64, bad in "-[0-9]{1,20}|max|[1-9][0-9]{20,30}|[a-z]{1,5}|[0-9] [0-9]",
+            before in "([a-z]{1,6}_x [0-9]{1,5}\n){0,3}",
+        ) {
+            let path = Path::new("memory.stat");
+            let text = format!("{before}anon {value}\nanon_thp 1\n");
+            prop_assert_eq!(keyed(path, &text, "anon").unwrap(), Some(value));
+            prop_assert_eq!(keyed(path, &text, "ano").unwrap(), None);
+            let odd = format!("{before}anon {bad}\n");
+            prop_assert!(keyed(path, &odd, "anon").is_err());
+        }
     }
 }
