@@ -298,6 +298,16 @@ mod tests {
         }
 
         #[test]
+        fn a_number_beyond_those_of_processes_is_counted(pid in u64::from(Pid::MAX) + 1..) {
+            let dir = tempfile::tempdir().unwrap();
+            std::fs::write(dir.path().join("cgroup.procs"), format!("{pid}\n7\n")).unwrap();
+            let (mut found, mut errors) = (BTreeSet::new(), Errors::default());
+            pids(dir.path(), &mut found, &mut errors);
+            prop_assert_eq!(found, BTreeSet::from([7]));
+            prop_assert_eq!(counted(&errors), 1);
+        }
+
+        #[test]
         fn ranges_of_cpus_are_the_cpus_in_them(
             ranges in proptest::collection::vec((0_u32..8, 0_u32..8), 1..20),
         ) {
