@@ -18,6 +18,9 @@ use steward_tests::wait;
 
 const LENGTH: Duration = Duration::from_secs(60);
 const EVENTS_A_SECOND: u32 = 100;
+const ENOUGH: u32 = 60 * EVENTS_A_SECOND;
+/// A machine that is busy with other tests needs longer for as many events.
+const LONGEST: Duration = Duration::from_secs(180);
 const LINGER: f64 = 2.0;
 /// Fewer numbers than jobs, so that they are used again.
 const IDS: std::ops::Range<u32> = 930_000..930_030;
@@ -249,8 +252,8 @@ fn a_minute_of_chaos_breaks_nothing_and_no_counter_goes_back() {
     let node = &format!("stwchaos{}", std::process::id());
     let mut agent =
         Served::start(&["--node", node, "--interval", "300ms", "--linger", "2", "--log", "warn"]);
-    // So that the node is there from the first to the last scan.
-    let keeper = JobGroup::make(node, 0, 929_999);
+    // So that the node is there from the first to the last scan; it takes all with it at the end.
+    let _keeper = JobGroup::make(node, 0, 929_999);
     wait::until("the first scan", Duration::from_secs(60), || agent.metrics());
 
     let truths = Truths::default();
@@ -262,7 +265,8 @@ fn a_minute_of_chaos_breaks_nothing_and_no_counter_goes_back() {
             let mut chaos = Chaos { node, truths: &truths, jobs, hostile, random: 1 };
             let begin = Instant::now();
             let mut events = 0_u32;
-            while begin.elapsed() < LENGTH {
+            while begin.elapsed() < LENGTH || events < ENOUGH {
+                assert!(begin.elapsed() < LONGEST, "only {events} events in {LONGEST:?}");
                 chaos.event();
                 events += 1;
                 let next = begin + Duration::from_secs(1) / EVENTS_A_SECOND * events;
@@ -306,7 +310,5 @@ fn a_minute_of_chaos_breaks_nothing_and_no_counter_goes_back() {
         let fine = error.value == 0.0 || error.labels["reason"] == "vanished";
         assert!(fine, "{error:?}\n{log}");
     }
-    assert!(events > 75 * 60, "the machine made only {events} events in a minute");
     assert!(scans(&metrics) > 100.0, "half of the scans that a minute has room for");
-    keeper.remove(true);
 }

@@ -14,7 +14,8 @@ use nix::unistd::Pid;
 /// How long to wait before looking again whether the killed are gone.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A job directory with one step, and real processes in it; dropping it removes both.
+/// A job directory with one step, and real processes in it; dropping it removes both, and what is
+/// above if nobody else uses it.
 #[derive(Debug)]
 pub struct JobGroup {
     cgroups: Vec<Cgroup>,
@@ -93,16 +94,7 @@ impl JobGroup {
     /// Ends all processes in the step, whoever started them, and removes its directory; with `last`
     /// that of the job too. What is above stays for other jobs.
     pub fn remove(mut self, last: bool) {
-        let mut tries = 0..100;
-        while tries.next().is_some() && !self.pids().is_empty() {
-            for pid in self.pids().into_iter().filter_map(|pid| i32::try_from(pid).ok()) {
-                // Already gone is as good.
-                let _gone = kill(Pid::from_raw(pid), Signal::SIGKILL);
-            }
-            for child in &mut self.processes {
-                let _reaped = child.wait();
-            }
-        }
+        self.kill();
         let job = if hierarchies::is_cgroup2_unified_mode() { 1 } else { 2 };
         let own = self.cgroups.split_off(if last { job } else { job + 1 });
         for cgroup in own.iter().rev() {
@@ -110,15 +102,26 @@ impl JobGroup {
         }
         self.cgroups.clear();
     }
-}
 
-impl Drop for JobGroup {
-    fn drop(&mut self) {
+    fn kill(&mut self) {
         for child in &mut self.processes {
             // Already gone is as good.
             let _gone = child.kill();
             let _reaped = child.wait();
         }
+        let mut tries = 0..1000;
+        while tries.next().is_some() && !self.pids().is_empty() {
+            for pid in self.pids().into_iter().filter_map(|pid| i32::try_from(pid).ok()) {
+                let _gone = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for JobGroup {
+    fn drop(&mut self) {
+        self.kill();
         // Innermost first. A directory that another test still uses stays until that one ends.
         while let Some(cgroup) = self.cgroups.pop() {
             let _busy = cgroup.delete();
