@@ -14,6 +14,7 @@ use steward_common::causes::with_causes;
 use crate::config::Config;
 use crate::kernel::cgroup::Hierarchy;
 use crate::kernel::error::Errors;
+use crate::node::JobSample;
 use crate::scan::{Focus, Scanner};
 
 /// How well one thing stands.
@@ -112,8 +113,18 @@ fn hierarchy(hierarchy: &Hierarchy, config: &Config, report: &mut Report) {
     }
 }
 
+/// Whether the cgroups of a job say nothing of what it uses.
+fn is_blind(job: &JobSample) -> bool {
+    !job.ended && (job.cpu.total.is_none() || job.memory.usage.is_none())
+}
+
 fn jobs(scanner: &mut Scanner, report: &mut Report) {
-    let scan = scanner.scan(Focus::All);
+    let mut scan = scanner.scan(Focus::All);
+    if scan.nodes.iter().any(|node| node.jobs.iter().any(is_blind)) {
+        // The directories of a job that begins or ends are made one after the other.
+        std::thread::sleep(Duration::from_secs(1));
+        scan = scanner.scan(Focus::All);
+    }
     let host = scanner.host();
     match &host.cluster {
         Some(cluster) => report.add("cluster", Grade::Ok, cluster.to_string()),
@@ -156,7 +167,7 @@ fn jobs(scanner: &mut Scanner, report: &mut Report) {
         for job in running {
             count += 1;
             processes += job.processes.as_ref().map_or(0, |processes| processes.count);
-            blind += u64::from(job.cpu.total.is_none() || job.memory.usage.is_none());
+            blind += u64::from(is_blind(job));
         }
         let (steps, tasks) = scanner.steps_and_tasks(&node.name);
         let text = format!(

@@ -150,7 +150,7 @@ impl Group {
     }
 
     fn is_placeholder(&mut self, id: ProcessId, stat: &Stat, tools: &mut Tools) -> bool {
-        let look = || stepd::is_placeholder(tools.proc, tools.risky, id, stat);
+        let look = || stepd::is_placeholder(tools.risky, id, stat);
         *self.placeholders.entry(id).or_insert_with(look)
     }
 
@@ -228,7 +228,7 @@ fn keep_zombies(ledger: &mut IoLedger, tools: &mut Tools) {
             .stat(id.pid)
             .is_ok_and(|stat| stat.started == id.started && stat.state == 'Z');
         if zombie && let (Ok(io), Some(parent)) = (tools.proc.io(id.pid), ledger.parent(id)) {
-            ledger.see(id, parent, io);
+            ledger.see_zombie(id, parent, io);
         }
     }
 }

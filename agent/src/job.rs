@@ -52,7 +52,7 @@ impl Desk {
             scheduler,
             excluded: config.exclude.users.clone(),
             proc: Proc::new(&config.paths.proc),
-            risky: Risky::default(),
+            risky: Risky::new(&config.paths.proc),
             names: Names::default(),
             live_steps: LiveSteps::default(),
             full: true,
@@ -119,7 +119,7 @@ impl Desk {
             run.doubtful = true;
         }
         let knew = run.environment.is_some();
-        run.learn_environment(key.1, found, &mut self.proc, &mut self.risky, errors);
+        run.learn_environment(key.1, found, &mut self.risky, errors);
         // The first look at a new directory may come before its first process.
         if run.doubtful && run.environment.is_some() {
             run.doubtful = false;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::cgroup::{CpuStats, Pid};
+use crate::kernel::cgroup::{CpuStats, Generation, Pid};
 use crate::kernel::process::{Io, ProcessId};
 
 /// One CPU time that goes on when its directory is made anew.
@@ -35,7 +35,7 @@ impl Counter {
 /// The CPU times of a job. All of it is kept over a restart of the agent.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct CpuLedger {
-    generation: Option<u64>,
+    generation: Option<Generation>,
     total: Counter,
     user: Counter,
     system: Counter,
@@ -44,9 +44,12 @@ pub struct CpuLedger {
 
 impl CpuLedger {
     /// Takes what the kernel says now; `generation` tells one making of the directory from the next.
-    pub fn observe(&mut self, now: CpuStats, generation: u64) -> CpuStats {
+    pub fn observe(&mut self, now: CpuStats, generation: Generation) -> CpuStats {
         let recreated = self.is_remade(generation);
-        self.generation = Some(generation);
+        // One of another controller, while accounting could not be listed, says nothing.
+        if self.generation.is_none_or(|old| old.accounting == generation.accounting) {
+            self.generation = Some(generation);
+        }
         let mut cores =
             |(core, raw)| (core, self.cores.entry(core).or_default().observe(raw, recreated));
         CpuStats {
@@ -65,13 +68,15 @@ impl CpuLedger {
 
     /// Whether the directory has been made anew since it was seen last.
     #[must_use]
-    pub fn is_remade(&self, generation: u64) -> bool {
-        self.generation.is_some_and(|old| old != generation)
+    pub fn is_remade(&self, generation: Generation) -> bool {
+        self.generation.is_some_and(|old| {
+            old.accounting == generation.accounting && old.inode != generation.inode
+        })
     }
 }
 
 /// A process and its I/O.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 struct Seen {
     /// Its parent when it was last seen.
     parent: Pid,
@@ -81,16 +86,21 @@ struct Seen {
     before: [u64; 6],
     /// The scan that saw it last.
     scan: u64,
+    /// It ended, and nobody has waited for it.
+    zombie: bool,
 }
 
 /// What is kept of the CPU times over a restart of the agent.
 pub type CpuBase = CpuLedger;
 
 /// What is kept of the I/O over a restart of the agent.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct IoBase {
     base: [u64; 6],
     shown: [u64; 6],
+    /// Zombies are in no list from which a new agent could learn of them.
+    zombies: Vec<(ProcessId, Seen)>,
+    waiting: Vec<Seen>,
 }
 
 /// The I/O of a job: that of its live processes, and that of ended ones which nobody carries on.
@@ -112,13 +122,22 @@ impl IoLedger {
     /// Goes on from what an earlier agent knew.
     #[must_use]
     pub fn resumed(kept: IoBase) -> Self {
-        Self { base: kept.base, shown: kept.shown, ..Self::default() }
+        let fresh = |(id, seen): (ProcessId, Seen)| (id, Seen { before: seen.io, scan: 0, ..seen });
+        let live = kept.zombies.into_iter().map(fresh).collect();
+        let IoBase { base, shown, waiting, .. } = kept;
+        Self { base, shown, live, waiting, ..Self::default() }
     }
 
     /// What a restarted agent must know.
     #[must_use]
     pub fn base(&self) -> IoBase {
-        IoBase { base: self.base, shown: self.shown }
+        let zombies = self.live.iter().filter(|(_, seen)| seen.zombie);
+        IoBase {
+            base: self.base,
+            shown: self.shown,
+            zombies: zombies.map(|(id, seen)| (*id, *seen)).collect(),
+            waiting: self.waiting.clone(),
+        }
     }
 
     /// Begins a scan.
@@ -126,11 +145,19 @@ impl IoLedger {
         self.scan += 1;
     }
 
-    /// A process of this scan; a zombie that nobody has waited for is one too.
+    /// A process of this scan.
     pub fn see(&mut self, id: ProcessId, parent: Pid, io: Io) {
         let (scan, io) = (self.scan, io.counts());
         let before = self.live.get(&id).map_or(io, |seen| seen.io);
-        self.live.insert(id, Seen { parent, io, before, scan });
+        self.live.insert(id, Seen { parent, io, before, scan, zombie: false });
+    }
+
+    /// A process that ended and that nobody has waited for.
+    pub fn see_zombie(&mut self, id: ProcessId, parent: Pid, io: Io) {
+        self.see(id, parent, io);
+        if let Some(seen) = self.live.get_mut(&id) {
+            seen.zombie = true;
+        }
     }
 
     /// A process that is there and could not be read: it stands as it was. False if it was never
@@ -244,6 +271,10 @@ mod tests {
         ledger.finish().rchar
     }
 
+    fn made(inode: u64) -> Generation {
+        Generation { accounting: true, inode }
+    }
+
     fn secs(seconds: u64) -> CpuStats {
         CpuStats { total: Some(Duration::from_secs(seconds)), ..CpuStats::default() }
     }
@@ -251,25 +282,35 @@ mod tests {
     #[test]
     fn a_recreated_directory_goes_on_from_where_it_was() {
         let mut ledger = CpuLedger::default();
-        assert_eq!(ledger.observe(secs(5), 1).total, Some(Duration::from_secs(5)));
-        assert_eq!(ledger.observe(secs(30), 1).total, Some(Duration::from_secs(30)));
-        assert_eq!(ledger.observe(secs(2), 2).total, Some(Duration::from_secs(32)));
-        assert_eq!(ledger.observe(secs(4), 2).total, Some(Duration::from_secs(34)));
+        assert_eq!(ledger.observe(secs(5), made(1)).total, Some(Duration::from_secs(5)));
+        assert_eq!(ledger.observe(secs(30), made(1)).total, Some(Duration::from_secs(30)));
+        assert_eq!(ledger.observe(secs(2), made(2)).total, Some(Duration::from_secs(32)));
+        assert_eq!(ledger.observe(secs(4), made(2)).total, Some(Duration::from_secs(34)));
     }
 
     #[test]
     fn a_value_that_slips_back_in_the_same_directory_is_held_and_not_added() {
         let mut ledger = CpuLedger::default();
-        ledger.observe(secs(30), 1);
-        assert_eq!(ledger.observe(secs(29), 1).total, Some(Duration::from_secs(30)));
-        assert_eq!(ledger.observe(secs(31), 1).total, Some(Duration::from_secs(31)));
+        ledger.observe(secs(30), made(1));
+        assert_eq!(ledger.observe(secs(29), made(1)).total, Some(Duration::from_secs(30)));
+        assert_eq!(ledger.observe(secs(31), made(1)).total, Some(Duration::from_secs(31)));
+    }
+
+    #[test]
+    fn a_scan_in_which_accounting_could_not_be_listed_is_no_new_start() {
+        let mut ledger = CpuLedger::default();
+        ledger.observe(secs(30), made(1));
+        let other = Generation { accounting: false, inode: 7 };
+        assert_eq!(ledger.observe(CpuStats::default(), other).total, None);
+        assert_eq!(ledger.observe(secs(31), made(1)).total, Some(Duration::from_secs(31)));
+        assert_eq!(ledger.observe(secs(1), made(2)).total, Some(Duration::from_secs(32)));
     }
 
     #[test]
     fn an_unread_value_stays_absent() {
         let mut ledger = CpuLedger::default();
-        ledger.observe(secs(30), 1);
-        assert_eq!(ledger.observe(CpuStats::default(), 1).total, None);
+        ledger.observe(secs(30), made(1));
+        assert_eq!(ledger.observe(CpuStats::default(), made(1)).total, None);
     }
 
     #[test]

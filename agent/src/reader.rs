@@ -19,7 +19,7 @@ use steward_common::slurm::cgroup_path::{JobDir, Version};
 use crate::config::Scratch;
 use crate::file_class::FileClasses;
 use crate::group::{Found, Tools};
-use crate::kernel::cgroup::{self, CgroupStats, JobPlace};
+use crate::kernel::cgroup::{self, CgroupStats, Generation, JobPlace};
 use crate::kernel::cgroup_v1;
 use crate::kernel::count::Counts;
 use crate::kernel::error::{Errors, ReadError, Reason};
@@ -73,7 +73,7 @@ pub struct Reading {
 #[derive(Debug)]
 pub struct Read {
     /// Tells one making of the job's directory from the next.
-    pub generation: u64,
+    pub generation: Generation,
     /// When the counters were read, on the clock that never jumps.
     pub at: Instant,
     /// The same by the wall clock.
@@ -260,7 +260,7 @@ impl Reader {
             number.store(nix::unistd::gettid().as_raw(), Ordering::Relaxed);
             file::keep_open(open_files());
             let mut proc = Proc::new(&site.proc);
-            let mut risky = Risky::default();
+            let mut risky = Risky::new(&site.proc);
             for batch in inbox {
                 let mut mounts = MountTables::new(&site.proc);
                 while let Some(task) = batch.next() {

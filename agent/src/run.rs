@@ -9,6 +9,7 @@ use steward_common::slurm::sluid::Sluid;
 
 use crate::counts::{CountLedger, PartLedger};
 use crate::group::{Found, Group};
+use crate::kernel::cgroup::Generation;
 use crate::kernel::environment::{self, Environment};
 use crate::kernel::error::Errors;
 use crate::kernel::process::{Proc, ProcessId};
@@ -94,7 +95,7 @@ impl Run {
 
     /// Starts afresh if this is another run than the one that is known: another SLUID, or another
     /// directory after the agent has been away for long.
-    pub fn begin(&mut self, sluid: Option<Sluid>, generation: u64) {
+    pub fn begin(&mut self, sluid: Option<Sluid>, generation: Generation) {
         let stale = self.same_directory_only && self.cpu.is_remade(generation);
         if self.sluid != sluid || stale {
             *self = Self::new(sluid, None);
@@ -166,7 +167,6 @@ impl Run {
         &mut self,
         job: JobId,
         found: &Found,
-        proc: &mut Proc,
         risky: &mut Risky,
         errors: &mut Errors,
     ) {
@@ -184,7 +184,7 @@ impl Run {
                 continue;
             }
             looked_at += 1;
-            let read = proc.handle(*id).and_then(|handle| environment::read(risky, handle));
+            let read = environment::read(risky, *id);
             if let Some(read) = errors.take(read)
                 && read.job.as_deref() == Some(job.to_string().as_str())
             {

@@ -60,7 +60,7 @@ impl Sluids {
             return Some(job);
         }
         if !self.by_word.contains_key(&sluid) {
-            let told = self.by_environment(sluid, members, proc, risky);
+            let told = self.by_environment(sluid, members, risky);
             self.by_word.extend(told.map(|job| (sluid, job)));
         }
         let told = self.by_word.get(&sluid).copied();
@@ -72,14 +72,13 @@ impl Sluids {
         &mut self,
         sluid: Sluid,
         members: &Members,
-        proc: &mut Proc,
         risky: &mut Risky,
     ) -> Option<JobId> {
         members.processes.iter().take(ENVIRONMENTS).find_map(|pid| {
-            let stat = proc.stat(*pid).ok().filter(|stat| stat.state != 'D')?;
+            let stat = risky.stat(*pid).ok().filter(|stat| stat.state != 'D')?;
             let id = ProcessId { pid: *pid, started: stat.started };
             self.asked.insert(id).then_some(())?;
-            let told = environment::read(risky, proc.handle(id).ok()?).ok()?;
+            let told = environment::read(risky, id).ok()?;
             (told.sluid.as_deref()?.parse() == Ok(sluid)).then_some(())?;
             told.job?.parse().ok()
         })

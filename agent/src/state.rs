@@ -155,7 +155,7 @@ fn now() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::cgroup::CpuStats;
+    use crate::kernel::cgroup::{CpuStats, Generation};
     use crate::kernel::process::{Io, ProcessId};
 
     fn key() -> (NodeName, JobId) {
@@ -171,6 +171,10 @@ mod tests {
         }
     }
 
+    fn made(inode: u64) -> Generation {
+        Generation { accounting: true, inode }
+    }
+
     fn io(bytes: u64) -> Io {
         Io::from_counts([bytes; 6])
     }
@@ -182,8 +186,8 @@ mod tests {
         assert!(state.load().unwrap().is_empty());
 
         let mut run = Run::default();
-        run.cpu.observe(seconds(30), 1);
-        run.cpu.observe(seconds(5), 2);
+        run.cpu.observe(seconds(30), made(1));
+        run.cpu.observe(seconds(5), made(2));
         let ended = ProcessId { pid: 1, started: 1 };
         let live = ProcessId { pid: 2, started: 2 };
         for met in [vec![ended, live], vec![live]] {
@@ -197,7 +201,7 @@ mod tests {
 
         let mut run = state.load().unwrap().remove(&key()).unwrap();
         // The directory is the one that was seen last: its 5 s are in its present 6.
-        let cpu = run.cpu.observe(seconds(6), 2);
+        let cpu = run.cpu.observe(seconds(6), made(2));
         assert_eq!(cpu.total, Some(Duration::from_secs(36)));
         assert_eq!(cpu.cores, Some(vec![(0, Duration::from_secs(36))]));
         run.io.begin();

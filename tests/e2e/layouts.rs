@@ -2,14 +2,13 @@
 //! Slurm's.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::Duration;
 
 use steward_agent::config::Config;
 use steward_agent::once;
 use steward_tests::agent::{RunningAgent, config};
-use steward_tests::cgroups::JobGroup;
+use steward_tests::cgroups::{JobGroup, UnifiedJob, unified_root};
 use steward_tests::exposition::Exposition;
 use steward_tests::fixture::{self, Fixture, Truth};
 use steward_tests::wait;
@@ -189,57 +188,27 @@ fn two_slurmds_on_one_host_are_two_instances() {
     });
 }
 
-/// A v2 directory and the process in it; dropping it removes both.
-struct UnifiedJob {
-    dirs: Vec<PathBuf>,
-    child: Child,
-}
-
-impl UnifiedJob {
-    fn make(root: &Path, parts: &[&str], command: &mut Command) -> Self {
-        let mut dirs = Vec::new();
-        let mut path = root.to_path_buf();
-        for part in parts {
-            path = path.join(part);
-            if !path.is_dir() {
-                fs::create_dir(&path).unwrap();
-                dirs.push(path.clone());
-            }
-        }
-        let child = command.spawn().unwrap();
-        fs::write(path.join("cgroup.procs"), child.id().to_string()).unwrap();
-        Self { dirs, child }
-    }
-}
-
-impl Drop for UnifiedJob {
-    fn drop(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-        while let Some(dir) = self.dirs.pop() {
-            wait::until_true("the cgroup is empty", PATIENCE, || fs::remove_dir(&dir).is_ok());
-        }
-    }
-}
-
 /// On a hybrid host the v2 tree stands beside v1, with CPU accounting and without controllers: real
 /// CPU seconds, and memory that is absent rather than 0.
 #[test]
 fn a_real_v2_directory_gives_real_cpu_seconds() {
-    let unified = Path::new("/sys/fs/cgroup/unified");
-    let root = if unified.is_dir() { unified } else { Path::new("/sys/fs/cgroup") };
+    let root = unified_root();
     let burn = "import time\nwhile time.process_time() < 1.5: pass\ntime.sleep(600)\n";
-    let job = UnifiedJob::make(
-        root,
-        &["steward.slice", "stwv2_slurmstepd.scope", "job_900040", "step_batch", "user", "task_0"],
-        Command::new("/usr/bin/python3").args(["-c", burn]),
-    );
+    let mut job = UnifiedJob::make(&[
+        "steward.slice",
+        "stwv2_slurmstepd.scope",
+        "job_900040",
+        "step_batch",
+        "user",
+        "task_0",
+    ]);
+    let pid = job.add(Command::new("/usr/bin/python3").args(["-c", burn]));
     let mut settings = config();
-    settings.paths.cgroup = root.to_path_buf();
+    settings.paths.cgroup = root.clone();
     settings.node = Some("stwv2".parse().unwrap());
     let agent = RunningAgent::start(settings);
     let own = wait::until("the process has burnt its CPU", PATIENCE, || {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", job.child.id())).unwrap();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid)).unwrap();
         let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
         let ticks: u32 = fields[11].parse::<u32>().unwrap() + fields[12].parse::<u32>().unwrap();
         let seconds = f64::from(ticks) / 100.0;
@@ -252,7 +221,7 @@ fn a_real_v2_directory_gives_real_cpu_seconds() {
     // It was moved into the directory a moment after it began.
     assert!((total - own).abs() < 0.3, "agent {total}, process {own}");
     assert!(metrics.all("jobs_cpu_time_core", &[("slurm_job", "900040")]).is_empty());
-    if root == unified {
+    if root.ends_with("unified") {
         assert_eq!(metrics.job("jobs_memory_usage_bytes", "900040"), None);
     }
 }

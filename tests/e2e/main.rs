@@ -2,9 +2,11 @@
 
 mod architecture;
 mod catalogue;
+mod chaos;
 mod dashboards;
 mod defects;
 mod faults;
+mod hang;
 mod layouts;
 mod life;
 mod now;
@@ -13,5 +15,6 @@ mod outputs;
 mod promql;
 mod push;
 mod runs;
+mod steps;
 mod testbed;
 mod who;

@@ -206,7 +206,8 @@ fn once_prints_a_sample_with_rates_and_check_is_content() {
     });
     assert!(metrics.job("jobs_cpu_percent", &job.id).unwrap() > 1.0);
 
-    let output = run(&["check", "--json"]);
+    // Of Slurm's own node: other tests make directories of jobs beside it, one after the other.
+    let output = run(&["check", "--json", "--node", "n1"]);
     assert!(output.status.success(), "{output:?}");
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let subjects: Vec<&str> = report["lines"]

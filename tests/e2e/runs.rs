@@ -1,4 +1,4 @@
-//! Runs of jobs: over steps, over restarts of the agent, over requeues.
+//! Runs of jobs: over restarts of the agent, over requeues.
 
 use std::time::Duration;
 
@@ -66,44 +66,4 @@ fn a_requeued_job_starts_afresh() {
         (total < 2.0).then_some(total)
     });
     assert!(total < 1.0, "{total} s in a run that has only slept");
-}
-
-#[test]
-fn steps_that_come_and_go_add_up() {
-    let agent = RunningAgent::start(config());
-    let dir = shared::directory();
-    let path = dir.path().display();
-    // Five steps, each a second of CPU and 1 MiB, each gone before the next.
-    let job = submit(
-        "stw-carol",
-        &["-n1"],
-        &format!(
-            "#!/bin/bash\n\
-             for n in 1 2 3 4 5; do\n\
-               srun -n1 /usr/bin/python3 -c 'import time\n\
-open(\"{path}/f\", \"wb\").write(b\"x\" * (1 << 20))\n\
-while time.process_time() < 1: pass\n\
-time.sleep(2)'\n\
-             done\n\
-             touch {path}/over; sleep 600\n"
-        ),
-    );
-    let mut last = (0.0, 0.0);
-    agent.wait_for("the steps are over", Duration::from_secs(240), |metrics| {
-        if let (Some(cpu), Some(bytes)) =
-            (metrics.job("jobs_cpu_time_total", &job.id), metrics.written(&job.id))
-        {
-            assert!(cpu >= last.0 && bytes >= last.1, "back from {last:?} to {cpu}, {bytes}");
-            last = (cpu, bytes);
-        }
-        dir.path().join("over").exists().then_some(())
-    });
-    agent.wait_scans(2);
-    let metrics = agent.metrics();
-    let cpu = metrics.job("jobs_cpu_time_total", &job.id).unwrap();
-    // Five seconds, and what five times srun and python take to start.
-    assert!((5.0..8.0).contains(&cpu), "{cpu} s");
-    let bytes = metrics.written(&job.id).unwrap();
-    const FIVE_MIB: f64 = 5.0 * 1024.0 * 1024.0;
-    assert!((FIVE_MIB..FIVE_MIB + 500_000.0).contains(&bytes), "{bytes} bytes");
 }

@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use steward_agent::Agent;
 pub use steward_agent::config::{Config, Span};
+use tempfile::NamedTempFile;
 use tokio::sync::oneshot;
 
 use crate::exposition::Exposition;
+use crate::gateway::own_port;
 use crate::http;
 use crate::testbed::Testbed;
 use crate::wait;
@@ -237,5 +239,48 @@ impl Drop for Process {
         // Already gone is as good.
         let _gone = self.0.kill();
         let _reaped = self.0.wait();
+    }
+}
+
+/// The real program with a port and a log of its own; dropping it kills it.
+#[derive(Debug)]
+pub struct Served {
+    /// The program.
+    pub process: Process,
+    url: String,
+    log: NamedTempFile,
+}
+
+impl Served {
+    /// Starts it, without waiting for its first scan.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn start(args: &[&str]) -> Self {
+        let address = format!("127.0.0.1:{}", own_port());
+        let log = NamedTempFile::new().unwrap_or_else(|error| panic!("no file: {error}"));
+        let stderr = log.reopen().unwrap_or_else(|error| panic!("the log: {error}"));
+        let child = command(args)
+            .args(["--listen", &address])
+            .stdout(Stdio::null())
+            .stderr(stderr)
+            .spawn()
+            .unwrap_or_else(|error| panic!("steward-agent: {error}"));
+        Self { process: Process(child), url: format!("http://{address}"), log }
+    }
+
+    /// What it exposes now; `None` before its first scan.
+    pub fn metrics(&self) -> Option<Exposition> {
+        let answer = http::get(&format!("{}/metrics", self.url)).ok()?;
+        let text = answer.status().is_success().then(|| answer.text().ok())??;
+        Some(Exposition::parse(&text))
+    }
+
+    /// What it wrote to its log.
+    ///
+    /// # Panics
+    /// If that cannot be read.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.log.path()).unwrap_or_else(|error| panic!("the log: {error}"))
     }
 }

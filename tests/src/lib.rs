@@ -9,6 +9,7 @@ pub mod exposition;
 pub mod fixture;
 pub mod gateway;
 pub mod http;
+pub mod hung;
 pub mod prometheus;
 pub mod shared;
 pub mod slurm;

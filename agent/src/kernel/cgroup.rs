@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use steward_common::id::{NodeName, Uid};
 use steward_common::limit::Limit;
 use steward_common::slurm::cgroup_path::{self, JobDir, Version};
@@ -68,6 +69,15 @@ pub struct CgroupStats {
     pub tasks: Option<u64>,
 }
 
+/// One making of a job's directory.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Generation {
+    /// Whether it is that of v1's accounting controller: another's has other numbers.
+    pub accounting: bool,
+    /// The kernel's number of it.
+    pub inode: u64,
+}
+
 /// One job's directories on one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobPlace {
@@ -96,9 +106,10 @@ impl JobPlace {
     /// Tells one making of the job's directory from the next: Slurm removes it when the last step
     /// ends and makes it anew for the next step.
     #[must_use]
-    pub fn generation(&self) -> Option<u64> {
+    pub fn generation(&self) -> Option<Generation> {
         use std::os::unix::fs::MetadataExt;
-        self.accounting_dir()?.metadata().ok().map(|metadata| metadata.ino())
+        let inode = self.accounting_dir()?.metadata().ok()?.ino();
+        Some(Generation { accounting: self.dir("cpuacct").is_some(), inode })
     }
 
     /// How long ago something was made or removed in it: it is no younger than that.
@@ -263,16 +274,86 @@ pub(super) fn pids(dir: &Path, into: &mut BTreeSet<Pid>, errors: &mut Errors) {
     };
     let mut foreign = false;
     for line in text.lines() {
-        match errors.take(file::number(&path, line)).map(Pid::try_from) {
+        let pid = line.parse().map_err(|_| ReadError::malformed(&path, "a process number", line));
+        match errors.take(pid) {
             // 0 stands for a process of another pid namespace: there is no /proc entry to read.
-            Some(Ok(0)) => foreign = true,
-            Some(Ok(pid)) => {
-                into.insert(pid);
-            }
-            _ => {}
+            Some(0) => foreign = true,
+            Some(pid) => _ = into.insert(pid),
+            None => {}
         }
     }
     if foreign {
         errors.add(ReadError::Foreign { path });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn counted(errors: &Errors) -> u64 {
+        errors.counts().map(|(_, count)| count).sum()
+    }
+
+    proptest! {
+        #[test]
+        fn every_number_of_a_list_of_processes_is_one(
+            list in proptest::collection::btree_set(1..=Pid::MAX, 0..200),
+            odd in proptest::option::of("-[0-9]{1,9}|max|[1-9][0-9]{20,30}|[a-z]{1,5}"),
+        ) {
+            let dir = tempfile::tempdir().unwrap();
+            let lines = list.iter().map(ToString::to_string).chain(odd.clone());
+            let text: String = lines.map(|line| line + "\n").collect();
+            std::fs::write(dir.path().join("cgroup.procs"), text).unwrap();
+            let (mut found, mut errors) = (BTreeSet::new(), Errors::default());
+            pids(dir.path(), &mut found, &mut errors);
+            prop_assert_eq!(found, list);
+            prop_assert_eq!(counted(&errors), u64::from(odd.is_some()));
+            prop_assert!(!errors.unlisted());
+        }
+
+        #[test]
+        fn a_number_beyond_those_of_processes_is_counted(pid in u64::from(Pid::MAX) + 1..) {
+            let dir = tempfile::tempdir().unwrap();
+            std::fs::write(dir.path().join("cgroup.procs"), format!("{pid}\n7\n")).unwrap();
+            let (mut found, mut errors) = (BTreeSet::new(), Errors::default());
+            pids(dir.path(), &mut found, &mut errors);
+            prop_assert_eq!(found, BTreeSet::from([7]));
+            prop_assert_eq!(counted(&errors), 1);
+        }
+
+        #[test]
+        fn ranges_of_cpus_are_the_cpus_in_them(
+            ranges in proptest::collection::vec((0_u32..8, 0_u32..8), 1..20),
+        ) {
+            let (mut next, mut words, mut expected) = (0, Vec::new(), Vec::new());
+            for (gap, more) in ranges {
+                let (first, last) = (next + gap, next + gap + more);
+                words.push(if more == 0 { first.to_string() } else { format!("{first}-{last}") });
+                expected.extend(first..=last);
+                next = last + 2;
+            }
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("cpuset.cpus");
+            let mut errors = Errors::default();
+            std::fs::write(&path, words.join(",") + "\n").unwrap();
+            prop_assert_eq!(cpus(&path, &mut errors), Some(expected));
+            std::fs::write(&path, "\n").unwrap();
+            prop_assert_eq!(cpus(&path, &mut errors), None);
+            prop_assert_eq!(counted(&errors), 0);
+        }
+
+        #[test]
+        fn a_list_of_cpus_that_is_none_is_counted_and_absent(
+            bad in "-[0-9]{1,9}|max|[1-9][0-9]{20,30}|[0-9]-|[0-9],,[0-9]|9-1|0-4294967295",
+        ) {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("cpuset.cpus");
+            std::fs::write(&path, bad).unwrap();
+            let mut errors = Errors::default();
+            prop_assert_eq!(cpus(&path, &mut errors), None);
+            prop_assert_eq!(counted(&errors), 1);
+        }
     }
 }

@@ -266,6 +266,7 @@ pub fn tracking_dir(place: &JobPlace) -> Option<&Path> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn ticks_are_seconds_over_user_hz_and_cannot_overflow() {
@@ -293,5 +294,38 @@ mod tests {
             [(0, Duration::from_nanos(5)), (1, Duration::ZERO), (2, Duration::from_secs(7))]
         );
         assert!(per_cpu(path, "5 x").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn ticks_keep_their_order_and_their_seconds(ticks: u64, more in 0_u64..1000) {
+            let hz = procfs::ticks_per_second();
+            prop_assert_eq!(from_ticks(ticks).as_secs(), ticks / hz);
+            prop_assert!(from_ticks(ticks.saturating_add(more)) >= from_ticks(ticks));
+        }
+
+        #[test]
+        fn every_core_is_read_and_one_that_is_no_number_spoils_the_line(
+            nanos in proptest::collection::vec(any::<u64>(), 0..40),
+            bad in "-[0-9]{1,20}|max|[1-9][0-9]{20,30}|[a-z]{1,5}", at: prop::sample::Index,
+        ) {
+            let path = Path::new("cpuacct.usage_percpu");
+            let mut words: Vec<String> = nanos.iter().map(u64::to_string).collect();
+            let read = per_cpu(path, &(words.join(" ") + " \n")).unwrap();
+            let expected = (0..).zip(nanos.iter().map(|nanos| Duration::from_nanos(*nanos)));
+            prop_assert_eq!(read, expected.collect::<Vec<_>>());
+            words.insert(at.index(words.len() + 1), bad);
+            prop_assert!(per_cpu(path, &words.join(" ")).is_err());
+        }
+
+        #[test]
+        fn a_limit_is_itself_up_to_the_largest_count_of_pages(
+            bytes in prop_oneof![any::<u64>(), (1_u64 << 63) - 0x1_8000..(1_u64 << 63) + 1],
+        ) {
+            let largest = i64::MAX.unsigned_abs() / 65536 * 65536;
+            let expected =
+                if bytes < largest { Limit::At(Bytes::new(bytes)) } else { Limit::Unlimited };
+            prop_assert_eq!(limit(Bytes::new(bytes)), expected);
+        }
     }
 }

@@ -187,6 +187,7 @@ fn cpuset(dir: &Path, errors: &mut Errors) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn max_is_unlimited_and_a_number_is_a_limit() {
@@ -195,6 +196,42 @@ mod tests {
         assert_eq!(limit(path, "0\n").unwrap(), Limit::At(Bytes::new(0)));
         for bad in ["", "-1", "maximum", "1 2"] {
             assert!(limit(path, bad).is_err(), "{bad:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_number_is_a_limit_and_nothing_else_is(bytes: u64, bad in "\\PC{0,12}|-?[1-9][0-9]{20,30}") {
+            let path = Path::new("memory.max");
+            prop_assert_eq!(limit(path, &format!("{bytes}\n")).unwrap(), Limit::At(Bytes::new(bytes)));
+            match limit(path, &bad) {
+                Ok(Limit::Unlimited) => prop_assert_eq!(bad.trim(), "max"),
+                Ok(Limit::At(read)) => prop_assert_eq!(bad.trim().parse::<u64>(), Ok(read.get())),
+                Err(error) => prop_assert!(error.to_string().contains("memory.max")),
+            }
+        }
+
+        #[test]
+        fn a_file_says_what_it_says_and_what_it_lacks_is_absent(
+            usage in proptest::option::of(any::<u64>()), user in proptest::option::of(any::<u64>()),
+            bad in "-[0-9]{1,20}|max|[1-9][0-9]{20,30}|",
+        ) {
+            let dir = tempfile::tempdir().unwrap();
+            let write = |usage: Option<String>| {
+                let usage = usage.map(|value| format!("usage_usec {value}\n")).unwrap_or_default();
+                let user = user.map(|value| format!("user_usec {value}\n")).unwrap_or_default();
+                std::fs::write(dir.path().join("cpu.stat"), usage + &user).unwrap();
+            };
+            let mut errors = Errors::default();
+            write(usage.map(|value| value.to_string()));
+            let read = cpu(dir.path(), &mut Counts::new(), &mut errors);
+            prop_assert_eq!(read.total, usage.map(Duration::from_micros));
+            prop_assert_eq!((read.user, read.system), (user.map(Duration::from_micros), None));
+            prop_assert_eq!(errors.counts().count(), 0);
+            write(Some(bad));
+            let read = cpu(dir.path(), &mut Counts::new(), &mut errors);
+            prop_assert_eq!((read.total, read.user), (None, user.map(Duration::from_micros)));
+            prop_assert_eq!(errors.counts().map(|(_, count)| count).sum::<u64>(), 1);
         }
     }
 }

@@ -98,6 +98,7 @@ fn parse(text: &str) -> Option<Info> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn fdinfo_tells_directories_and_the_mount() {
@@ -109,5 +110,36 @@ mod tests {
         assert_eq!(parse(&unnamed), Some(Info { directory: false, mount: 29 }));
         assert_eq!(parse("pos:\t0\nflags:\t9\nmnt_id:\t29\n"), None);
         assert_eq!(parse("pos:\t0\nflags:\t01\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn flags_and_mount_are_read_whatever_stands_around(
+            flags in any::<u32>(), mount: u64, more in "[a-z:\t0-9\n]{0,40}",
+        ) {
+            let text = format!("pos:\t0\nflags:\t0{flags:o}\nmnt_id:\t{mount}\nino:\t1\n{more}");
+            let directory = u32::try_from(nix::libc::O_DIRECTORY).unwrap();
+            let unnamed = u32::try_from(nix::libc::O_TMPFILE).unwrap() & !directory;
+            let expected = flags & directory != 0 && flags & unnamed == 0;
+            prop_assert_eq!(parse(&text), Some(Info { directory: expected, mount }));
+        }
+
+        #[test]
+        fn a_value_that_is_missing_or_no_number_is_nothing(
+            bad in "-[0-9]{1,20}|max|[1-7][0-7]{22,30}||8", first: bool,
+        ) {
+            let (flags, mount) = if first { (bad.as_str(), "29") } else { ("01", bad.as_str()) };
+            let text = format!("flags:\t{flags}\nmnt_id:\t{mount}\n");
+            // 8 is a mount, and no octal digit.
+            let expected = (!first && bad == "8").then_some(Info { directory: false, mount: 8 });
+            prop_assert_eq!(parse(&text), expected);
+            let gone = if first { "flags:" } else { "mnt_id:" };
+            prop_assert_eq!(parse(&text.replace(gone, "other:")), None);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "\\PC*|[a-z_:\t0-9\n-]{0,60}") {
+            let _any = parse(&text);
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use steward_common::slurm::gres;
 
 use super::error::ReadError;
-use super::process::Handle;
+use super::process::ProcessId;
 use super::risky::Risky;
 
 /// The variables that the agent uses.
@@ -43,10 +43,12 @@ const MOST_GPUS: usize = 64;
 ///
 /// # Errors
 /// If the process is gone, may not be read, or does not let itself be read in time.
-pub fn read(risky: &mut Risky, process: Handle) -> Result<Environment, ReadError> {
-    let path = process.path("environ");
+pub fn read(risky: &mut Risky, process: ProcessId) -> Result<Environment, ReadError> {
     let bytes = risky.read(process, "environ")?;
-    parse(&bytes).map_err(|found| ReadError::malformed(&path, "a list of GPU numbers", &found))
+    parse(&bytes).map_err(|found| {
+        let path = risky.path(process.pid, "environ");
+        ReadError::malformed(&path, "a list of GPU numbers", &found)
+    })
 }
 
 fn parse(bytes: &[u8]) -> Result<Environment, String> {
@@ -101,6 +103,7 @@ fn same_on_all_nodes(text: &str) -> Option<NonZeroU32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn environment(pairs: &[(&str, &str)]) -> Result<Environment, String> {
         let text: String = pairs.iter().map(|(key, value)| format!("{key}={value}\0")).collect();
@@ -142,6 +145,46 @@ mod tests {
         ] {
             let cpus = environment(&pairs).unwrap().cpus.map(NonZeroU32::get);
             assert_eq!(cpus, expected, "{pairs:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_figure_holds_for_all_nodes_or_is_not_used(count: u32, times: u32, other: u32) {
+            let expected = NonZeroU32::new(count);
+            prop_assert_eq!(same_on_all_nodes(&count.to_string()), expected);
+            prop_assert_eq!(same_on_all_nodes(&format!("{count}(x{times})")), expected);
+            prop_assert_eq!(same_on_all_nodes(&format!("{count},{other}")), None);
+            prop_assert_eq!(same_on_all_nodes(&format!("{count}(x{times}),{other}")), None);
+            for bad in [format!("-{count}"), format!("{count}(x{times}"), format!("99999{count:010}")] {
+                prop_assert_eq!(same_on_all_nodes(&bad), None);
+            }
+        }
+
+        #[test]
+        fn whatever_a_user_writes_there_are_few_gpus_and_texts_stay_as_they_are(
+            gpus in "[0-9,-]{0,12}|\\PC{0,12}", cpus in "\\PC{0,8}|[0-9()x,]{0,8}",
+            bytes in proptest::collection::vec(1_u8..=255, 0..12),
+        ) {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let pairs: [(&str, &[u8]); 3] = [
+                ("SLURM_JOB_GPUS", gpus.as_bytes()),
+                ("SLURM_JOB_CPUS_PER_NODE", cpus.as_bytes()),
+                ("SLURM_JOB_ACCOUNT", &bytes),
+            ];
+            let whole: Vec<u8> = pairs
+                .iter()
+                .flat_map(|(key, value)| [key.as_bytes(), b"=", value, b"\0"].concat())
+                .collect();
+            match parse(&whole) {
+                Ok(read) => {
+                    prop_assert_eq!(read.account, (!text.is_empty()).then_some(text));
+                    prop_assert_eq!(read.gpus.is_none(), gpus.is_empty());
+                    prop_assert!(read.gpus.is_none_or(|list| list.len() <= MOST_GPUS));
+                    prop_assert_eq!((read.job, read.restarts, read.partition), (None, None, None));
+                }
+                Err(found) => prop_assert_eq!(found, gpus),
+            }
         }
     }
 }

@@ -251,5 +251,18 @@ mod tests {
                 Ok(Some(_)) | Err(_) => prop_assert!(text.contains("max ")),
             }
         }
+
+        #[test]
+        fn a_key_gives_its_number_or_an_error_and_another_key_nothing(
+            value: u64, bad in "-[0-9]{1,20}|max|[1-9][0-9]{20,30}|[a-z]{1,5}|[0-9] [0-9]",
+            before in "([a-z]{1,6}_x [0-9]{1,5}\n){0,3}",
+        ) {
+            let path = Path::new("memory.stat");
+            let text = format!("{before}anon {value}\nanon_thp 1\n");
+            prop_assert_eq!(keyed(path, &text, "anon").unwrap(), Some(value));
+            prop_assert_eq!(keyed(path, &text, "ano").unwrap(), None);
+            let odd = format!("{before}anon {bad}\n");
+            prop_assert!(keyed(path, &odd, "anon").is_err());
+        }
     }
 }

@@ -122,3 +122,37 @@ fn table(infos: procfs::process::MountInfos) -> Mounts {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    use procfs::FromRead;
+    use procfs::process::MountInfos;
+
+    proptest! {
+        #[test]
+        fn every_mount_is_found_by_its_id(
+            kinds in proptest::collection::btree_map(0..i32::MAX, "[a-z][a-z0-9.]{0,8}", 0..20),
+            point in "(/[a-z]{1,8}){1,4}", tags in "( (shared|master):[0-9]{1,3}){0,2}",
+        ) {
+            let lines = kinds.iter().map(|(id, kind)| {
+                format!("{id} 1 0:29 / {point}/{id} rw,relatime{tags} - {kind} source rw\n")
+            });
+            let text: String = lines.collect();
+            let table = table(MountInfos::from_read(text.as_bytes()).unwrap());
+            prop_assert_eq!(table.len(), kinds.len());
+            for (id, kind) in kinds {
+                let expected = Mount { point: format!("{point}/{id}").into(), kind };
+                prop_assert_eq!(table.get(&u64::try_from(id).unwrap()), Some(&expected));
+            }
+        }
+
+        #[test]
+        fn an_id_below_zero_is_no_mount(id in i32::MIN..0) {
+            let text = format!("{id} 1 0:29 / /x rw - ext4 source rw\n");
+            prop_assert!(table(MountInfos::from_read(text.as_bytes()).unwrap()).is_empty());
+        }
+    }
+}

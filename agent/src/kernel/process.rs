@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use procfs::ProcError;
 use procfs::process::Process;
+use serde::{Deserialize, Serialize};
 use steward_common::unit::Bytes;
 
 use super::cgroup::Pid;
@@ -18,7 +19,7 @@ use super::error::ReadError;
 use super::file;
 
 /// A process for as long as it lives: a pid alone is used again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ProcessId {
     /// Its number.
     pub pid: Pid,
@@ -164,6 +165,14 @@ impl Proc {
         Ok(count)
     }
 
+    /// The name, from `comm`: unlike `stat`, it never has to wait.
+    ///
+    /// # Errors
+    /// If the process is gone.
+    pub fn name(&mut self, pid: Pid) -> Result<Vec<u8>, ReadError> {
+        file::bytes(self.path_of(pid, "comm"), |bytes| bytes.trim_ascii_end().to_vec())
+    }
+
     /// The real user id, from `status`: the directory's owner is root for a process that is not
     /// dumpable.
     ///
@@ -289,6 +298,7 @@ fn number(digits: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// Written by Linux 6.18 for `sleep 60`, then the name replaced.
     fn stat_line(name: &[u8]) -> Vec<u8> {
@@ -359,5 +369,62 @@ mod tests {
         assert_eq!((by_default, by_list), (listed() as u64, listed() as u64));
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    proptest! {
+        #[test]
+        fn stat_is_read_whatever_the_name_and_the_numbers(
+            name in proptest::collection::vec(any::<u8>(), 0..16),
+            parent: u32, threads: u64, started: u64, pages: u64,
+        ) {
+            let mut line = b"2710 (".to_vec();
+            line.extend(&name);
+            line.extend(format!(") R {parent} 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 ").bytes());
+            line.extend(format!("{threads} 0 {started} 9 {pages} 18446744073709551615 0\n").bytes());
+            let stat = parse_stat(&line);
+            // More pages than there are bytes is no size.
+            let rss = pages.checked_mul(procfs::page_size()).map(Bytes::new);
+            prop_assert_eq!(stat.is_some(), rss.is_some());
+            if let (Some(stat), Some(rss)) = (stat, rss) {
+                let numbers = (stat.parent, stat.threads, stat.started, stat.rss);
+                prop_assert_eq!(numbers, (parent, threads, started, rss));
+                prop_assert_eq!((stat.state, stat.name), ('R', String::from_utf8_lossy(&name).into()));
+            }
+        }
+
+        #[test]
+        fn a_field_of_stat_that_is_no_number_is_an_error_and_not_0(
+            field in prop_oneof![Just(1_usize), Just(17), Just(19), Just(21)],
+            bad in "-[0-9]{1,20}|max|[1-9][0-9]{20,30}|[a-z]{0,5}|0x[0-9]",
+        ) {
+            let line = String::from_utf8(stat_line(b"sleep")).unwrap();
+            let (head, tail) = line.split_once(") ").unwrap();
+            let mut fields: Vec<&str> = tail.split(' ').collect();
+            fields[field] = &bad;
+            let line = format!("{head}) {}", fields.join(" "));
+            prop_assert_eq!(parse_stat(line.as_bytes()), None);
+        }
+
+        #[test]
+        fn io_is_read_whatever_the_numbers_and_not_without_one_of_them(
+            counts: [u64; 6], missing in 0_usize..6, bad in "-[0-9]{1,20}|max|[1-9][0-9]{20,30}|",
+        ) {
+            let keys = ["rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes"];
+            let lines: Vec<String> =
+                keys.iter().zip(counts).map(|(key, count)| format!("{key}: {count}\n")).collect();
+            let whole = lines.concat() + "cancelled_write_bytes: -1\n";
+            prop_assert_eq!(parse_io(whole.as_bytes()).map(Io::counts), Some(counts));
+            let without = whole.replacen(&lines[missing], "", 1);
+            prop_assert_eq!(parse_io(without.as_bytes()), None);
+            let odd = whole.replacen(&lines[missing], &format!("{}: {bad}\n", keys[missing]), 1);
+            prop_assert_eq!(parse_io(odd.as_bytes()), None);
+        }
+
+        #[test]
+        fn no_bytes_make_a_parser_panic(bytes: Vec<u8>, tail in "[ ()0-9a-z:\n-]{0,80}") {
+            for bytes in [bytes, tail.into_bytes()] {
+                let _any = (parse_stat(&bytes), parse_io(&bytes));
+            }
+        }
     }
 }

@@ -23,13 +23,10 @@ pub fn is_stepd(proc: &mut Proc, pid: Pid, stat: &Stat) -> bool {
 const PLACEHOLDER: &[u8] = b"sleep\x00100000000\x00";
 
 /// Whether this process of an extern step is its placeholder.
-pub fn is_placeholder(proc: &mut Proc, risky: &mut Risky, id: ProcessId, stat: &Stat) -> bool {
+pub fn is_placeholder(risky: &mut Risky, id: ProcessId, stat: &Stat) -> bool {
     stat.name == "sleep"
         && stat.state != 'D'
-        && proc
-            .handle(id)
-            .and_then(|handle| risky.read(handle, "cmdline"))
-            .is_ok_and(|line| line == PLACEHOLDER)
+        && risky.read(id, "cmdline").is_ok_and(|line| line == PLACEHOLDER)
 }
 
 /// The jobs that slurmstepds on this host look after, by the titles of those processes. A title is
@@ -57,12 +54,12 @@ impl LiveSteps {
 
     /// Whether a slurmstepd looks after `job`; the one of a `new` job may come any moment.
     pub fn has(&mut self, job: JobId, new: bool, proc: &mut Proc, risky: &mut Risky) -> bool {
-        let known = |titles: &HashMap<ProcessId, JobId>, proc: &mut Proc| {
+        let known = |titles: &HashMap<ProcessId, JobId>, risky: &mut Risky| {
             titles.iter().any(|(id, of)| {
-                *of == job && proc.stat(id.pid).is_ok_and(|stat| stat.started == id.started)
+                *of == job && risky.stat(id.pid).is_ok_and(|stat| stat.started == id.started)
             })
         };
-        if known(&self.titles, proc) {
+        if known(&self.titles, risky) {
             return true;
         }
         if !new && self.absent.contains_key(&job) {
@@ -72,7 +69,7 @@ impl LiveSteps {
             self.listed = true;
             self.list(proc, risky);
         }
-        let found = known(&self.titles, proc);
+        let found = known(&self.titles, risky);
         if !found {
             self.absent.insert(job, LIST_EVERY);
         }
@@ -85,15 +82,9 @@ impl LiveSteps {
             entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
         let mut titles = HashMap::new();
         for pid in pids {
-            let Ok(stat) = proc.stat(pid) else { continue };
-            let id = ProcessId { pid, started: stat.started };
-            if let Some(job) = self.titles.get(&id) {
-                titles.insert(id, *job);
-            } else if is_stepd(proc, pid, &stat)
-                && let Some(job) = title(id, proc, risky)
-            {
-                titles.insert(id, job);
-            }
+            let Some(id) = by_name(pid, proc, risky) else { continue };
+            let job = self.titles.get(&id).copied().or_else(|| title(id, risky));
+            titles.extend(job.map(|job| (id, job)));
         }
         self.titles = titles;
     }
@@ -103,14 +94,20 @@ impl LiveSteps {
 /// slurmstepds in it.
 pub fn job_of(stepds: &BTreeSet<Pid>, proc: &mut Proc, risky: &mut Risky) -> Option<JobId> {
     stepds.iter().find_map(|pid| {
-        let stat = proc.stat(*pid).ok()?;
-        is_stepd(proc, *pid, &stat).then_some(())?;
-        title(ProcessId { pid: *pid, started: stat.started }, proc, risky)
+        let id = by_name(*pid, proc, risky)?;
+        title(id, risky)
     })
 }
 
-fn title(id: ProcessId, proc: &mut Proc, risky: &mut Risky) -> Option<JobId> {
-    let line = proc.handle(id).and_then(|handle| risky.read(handle, "cmdline")).ok()?;
+/// This process, if it is a slurmstepd. The files that tell it answer at once, whatever the process
+/// is: any on the host may be asked.
+fn by_name(pid: Pid, proc: &mut Proc, risky: &mut Risky) -> Option<ProcessId> {
+    (proc.name(pid).ok()? == NAME.as_bytes() && proc.real_uid(pid).ok()? == 0).then_some(())?;
+    Some(ProcessId { pid, started: risky.stat(pid).ok()?.started })
+}
+
+fn title(id: ProcessId, risky: &mut Risky) -> Option<JobId> {
+    let line = risky.read(id, "cmdline").ok()?;
     let line = String::from_utf8_lossy(&line);
     stepd::title(line.trim_end_matches('\0')).map(|(job, _)| job)
 }
