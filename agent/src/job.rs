@@ -86,17 +86,28 @@ impl Desk {
     pub fn judge(
         &mut self,
         reading: Reading,
+        mut run: Run,
         new: bool,
         sluids: &mut Sluids,
         errors: &mut Errors,
     ) -> Verdict {
         errors.merge(reading.errors);
-        let (key, place, mut run) = (reading.task.key, reading.task.place, reading.task.run);
+        let (key, place) = (reading.task.key, reading.task.place);
+        if reading.task.trail.is_some() {
+            run.trail = reading.task.trail;
+        }
         let Some(read) = reading.read else {
             // The job stands as it was; the next scan will see what became of it.
             let last = run.last.clone();
             return last.map_or(Verdict::Nothing, |last| Verdict::Job(last.into(), run.into()));
         };
+        let sluid = match place.job {
+            JobDir::Sluid(sluid) => Some(sluid),
+            JobDir::Id(_) => None,
+        };
+        if run.is_over(sluid, read.generation) {
+            return Verdict::Again(Run::new(sluid, None).into());
+        }
         let found = &read.found;
         let has_stepd = found.stepd || !read.members.stepds.is_empty();
         if found.processes.is_empty()
@@ -145,9 +156,18 @@ impl Desk {
     ) -> JobSample {
         let environment = run.environment.clone().unwrap_or_default();
         let remade = run.cpu.is_remade(read.generation);
-        let io = run.io.finish();
+        let known = read.found.io_known;
+        let io = run.trail.as_mut().map(|trail| trail.io.finish()).filter(|_| known);
+        if let Some(trail) = &run.trail {
+            run.bases = (trail.io.base(), trail.threads.base());
+        }
+        if let Some(parts) = read.parts {
+            run.parts.observe(parts);
+        }
+        run.parts_seen = read.parts_seen;
+        run.thread_totals = read.threads.or(run.thread_totals);
         let mut counts = run.counts.observe(&read.stats.counts, remade);
-        counts.extend(read.parts);
+        counts.extend(run.parts.total());
         let cpu = run.cpu.observe(read.stats.cpu, read.generation);
         let cores_busy = run.rate(cpu.total, read.at, self.full);
         let confined = read.stats.cpuset.and_then(|cpus| u32::try_from(cpus.len()).ok());
@@ -163,7 +183,7 @@ impl Desk {
             cpu,
             cores_busy,
             memory: read.stats.memory,
-            io: read.found.io_known.then_some(io),
+            io,
             files: read.found.files,
             processes: read.found.totals,
             threads: run.thread_totals.and_then(|(_, totals)| totals),

@@ -4,7 +4,7 @@
 //! not wait for it: the reader is abandoned with the job it hangs in, the other jobs go to a new
 //! one. The abandoned job has no second reader until the first comes back.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use nix::sys::resource::{Resource, getrlimit};
 use steward_common::id::{JobId, NodeName};
-use steward_common::slurm::cgroup_path::{JobDir, Version};
+use steward_common::slurm::cgroup_path::Version;
 
 use crate::config::Scratch;
 use crate::file_class::FileClasses;
@@ -29,9 +29,9 @@ use crate::kernel::mount::MountTables;
 use crate::kernel::process::Proc;
 use crate::kernel::risky::Risky;
 use crate::kernel::thread;
-use crate::run::Run;
+use crate::run::Trail;
 use crate::scheduler::Scheduler;
-use crate::threads::ThreadTotals;
+use crate::threads::{ThreadLedger, ThreadTotals};
 
 /// A job on a node.
 pub type Key = (NodeName, JobId);
@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// With so many readers left behind, no new one is risked.
-const MOST_STUCK: usize = 16;
+const MOST_STUCK: usize = 64;
 
 /// A job to be read, with what is known of it.
 #[derive(Debug)]
@@ -52,11 +52,17 @@ pub struct Task {
     pub key: Key,
     /// Its directories.
     pub place: JobPlace,
-    /// What the scans before have learnt.
-    pub run: Run,
+    /// Its processes from scan to scan; without it, they are not read.
+    pub trail: Option<Box<Trail>>,
+    /// When the counters of its steps were last read.
+    pub parts_seen: PartsSeen,
     /// Whether each of its threads is read.
     pub threads: bool,
 }
+
+/// When the counters of a job's steps (v1) were last read: the job's own counter then, and how many
+/// scans ago it was.
+pub type PartsSeen = Option<(u64, u32)>;
 
 /// What was read of a job.
 #[derive(Debug)]
@@ -84,8 +90,12 @@ pub struct Read {
     pub members: Members,
     /// What those do.
     pub found: Found,
-    /// Counters that v1 keeps in the directories of steps, added up.
-    pub parts: Counts,
+    /// Counters that v1 keeps in the directories of steps, if they were read.
+    pub parts: Option<Vec<(PathBuf, Counts)>>,
+    /// When those were last read.
+    pub parts_seen: PartsSeen,
+    /// How often threads were put aside, and what they do, if they were read.
+    pub threads: Option<(u64, Option<ThreadTotals>)>,
 }
 
 /// What a reader needs to know about the host.
@@ -110,6 +120,8 @@ pub struct Outcome {
     pub read: Vec<Reading>,
     /// Jobs for which the time did not suffice.
     pub unread: Vec<Task>,
+    /// Jobs whose reader hangs, and has their trail.
+    pub lost: Vec<(Key, JobPlace)>,
 }
 
 /// Readers, one of which works.
@@ -118,7 +130,16 @@ pub struct Readers {
     site: Arc<Site>,
     current: Option<Reader>,
     done: (Sender<Reading>, Receiver<Reading>),
-    stuck: BTreeSet<Key>,
+    stuck: BTreeMap<Key, Hangs>,
+}
+
+/// What a reader hangs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hangs {
+    /// A file of the job's cgroup: nothing of the job can be read.
+    Cgroup,
+    /// A file of a process: what the kernel says of the job as a whole can be read all the same.
+    Process,
 }
 
 #[derive(Debug)]
@@ -134,8 +155,10 @@ struct Batch {
     /// Whether all jobs are in it.
     whole: bool,
     tasks: Mutex<VecDeque<Task>>,
-    current: Mutex<Option<Key>>,
+    current: Mutex<Option<(Key, JobPlace)>>,
     progress: AtomicU64,
+    /// Whether the reader is at the processes of its job.
+    in_process: AtomicBool,
     abandoned: AtomicBool,
 }
 
@@ -157,22 +180,25 @@ impl Readers {
     #[must_use]
     pub fn new(site: Site) -> Self {
         let site = Arc::new(site);
-        Self { site, current: None, done: channel(), stuck: BTreeSet::new() }
+        Self { site, current: None, done: channel(), stuck: BTreeMap::new() }
     }
 
     /// The jobs whose readers have not come back.
     #[must_use]
-    pub const fn stuck(&self) -> &BTreeSet<Key> {
+    pub const fn stuck(&self) -> &BTreeMap<Key, Hangs> {
         &self.stuck
     }
 
     /// Jobs whose readers have come back after all; what they read is too old to be told.
     pub fn returned(&mut self) -> Vec<Task> {
         let back: Vec<Task> = self.done.1.try_iter().map(|reading| reading.task).collect();
-        for task in &back {
-            self.stuck.remove(&task.key);
-        }
-        back
+        back.into_iter().filter(|task| self.is_back(task)).collect()
+    }
+
+    /// Whether this is a job that was given up, and no later reading of its cgroup alone.
+    fn is_back(&mut self, task: &Task) -> bool {
+        let whole = self.stuck.get(&task.key) == Some(&Hangs::Cgroup);
+        (whole || task.trail.is_some()) && self.stuck.remove(&task.key).is_some()
     }
 
     /// Reads all of `tasks`, or as many as can be until `deadline`.
@@ -186,7 +212,8 @@ impl Readers {
         let mut outcome = Outcome::default();
         let mut left: VecDeque<Task> = tasks.into();
         while !left.is_empty() {
-            if self.stuck.len() >= MOST_STUCK || Instant::now() >= deadline {
+            let exhausted = self.current.is_none() && self.stuck.len() >= MOST_STUCK;
+            if exhausted || Instant::now() >= deadline {
                 break;
             }
             left = self.batch(left, whole, deadline, &mut outcome, errors);
@@ -218,7 +245,7 @@ impl Readers {
         let mut moved = (0, Instant::now());
         while waiting > 0 {
             match self.done.1.recv_timeout(LOOK) {
-                Ok(reading) if self.stuck.remove(&reading.task.key) => {
+                Ok(reading) if self.is_back(&reading.task) => {
                     // One that was given up came back: it is no part of this batch.
                     outcome.unread.push(reading.task);
                     continue;
@@ -239,9 +266,14 @@ impl Readers {
             if late || (moved.1.elapsed() >= PATIENCE && !reader.wants_cpu()) {
                 batch.abandoned.store(true, Ordering::SeqCst);
                 let left = std::mem::take(&mut *lock(&batch.tasks));
-                if let Some(key) = lock(&batch.current).take() {
+                if let Some((key, place)) = lock(&batch.current).take() {
                     errors.count(Reason::Stuck);
-                    self.stuck.insert(key);
+                    let in_process = batch.in_process.load(Ordering::SeqCst);
+                    let hangs = if in_process { Hangs::Process } else { Hangs::Cgroup };
+                    self.stuck.insert(key.clone(), hangs);
+                    if hangs == Hangs::Process {
+                        outcome.lost.push((key, place));
+                    }
                 }
                 return left;
             }
@@ -293,7 +325,7 @@ impl Batch {
         // Both locks, so that whoever takes the rest away knows which job is being read.
         let mut tasks = lock(&self.tasks);
         let task = tasks.pop_front();
-        *lock(&self.current) = task.as_ref().map(|task| task.key.clone());
+        *lock(&self.current) = task.as_ref().map(|task| (task.key.clone(), task.place.clone()));
         task
     }
 }
@@ -307,6 +339,7 @@ fn read(
     batch: &Batch,
 ) -> Reading {
     let mut errors = Errors::default();
+    batch.in_process.store(false, Ordering::SeqCst);
     let generation = task.place.generation();
     let (at, time) = (Instant::now(), SystemTime::now());
     let stats = cgroup::read(site.layout, &task.place, &mut errors);
@@ -314,31 +347,31 @@ fn read(
         return Reading { task, read: None, errors };
     };
     let members = members::read(site.layout, site.scheduler.as_ref(), &task.place, &mut errors);
-    let run = &mut task.run;
-    let sluid = match task.place.job {
-        JobDir::Sluid(sluid) => Some(sluid),
-        JobDir::Id(_) => None,
+    let (parts, parts_seen) = match site.layout {
+        Version::V1 => memory_events(&task.place, task.parts_seen, &mut errors),
+        Version::V2 => (None, None),
     };
-    run.begin(sluid, generation);
-    let parts = match site.layout {
-        Version::V1 => memory_events(&task.place, run, &mut errors),
-        Version::V2 => Counts::new(),
-    };
-    let mut tools = Tools {
-        proc,
-        risky,
-        progress: &batch.progress,
-        mounts,
-        scratch: &site.scratch,
-        classes: &site.classes,
-        errors: &mut errors,
-    };
-    let found = run.group.read(&members, &mut run.io, &mut tools);
-    if task.threads {
-        let cpuset = stats.cpuset.as_deref();
-        run.thread_totals = Some(threads(run, &found, cpuset, site, batch, &mut errors));
+    batch.in_process.store(true, Ordering::SeqCst);
+    let (mut found, mut thread_totals) = (Found::default(), None);
+    if let Some(trail) = &mut task.trail {
+        let mut tools = Tools {
+            proc,
+            risky,
+            progress: &batch.progress,
+            mounts,
+            scratch: &site.scratch,
+            classes: &site.classes,
+            errors: &mut errors,
+        };
+        found = trail.group.read(&members, &mut trail.io, &mut tools);
+        if task.threads {
+            let cpuset = stats.cpuset.as_deref();
+            let totals = threads(&mut trail.threads, &found, cpuset, site, batch, &mut errors);
+            thread_totals = Some(totals);
+        }
     }
-    let read = Read { generation, at, time, stats, members, found, parts };
+    let threads = thread_totals;
+    let read = Read { generation, at, time, stats, members, found, parts, parts_seen, threads };
     Reading { task, read: Some(read), errors }
 }
 
@@ -347,32 +380,32 @@ fn read(
 const MOST_THREADS: usize = 4096;
 
 fn threads(
-    run: &mut Run,
+    ledger: &mut ThreadLedger,
     found: &Found,
     cpuset: Option<&[u32]>,
     site: &Site,
     batch: &Batch,
     errors: &mut Errors,
 ) -> (u64, Option<ThreadTotals>) {
-    run.threads.begin();
+    ledger.begin();
     let mut complete = found.totals.is_some();
     for (id, _) in &found.processes {
         batch.progress.fetch_add(1, Ordering::Relaxed);
         match thread::read(&site.proc, id.pid, MOST_THREADS, errors) {
             Ok(threads) => {
                 complete &= threads.unread.is_empty() && !threads.cut;
-                run.threads.see(*id, &threads);
+                ledger.see(*id, &threads);
             }
             Err(error) => {
                 if !matches!(error, ReadError::Vanished { .. }) {
                     complete = false;
-                    run.threads.keep(id.pid);
+                    ledger.keep(id.pid);
                 }
                 errors.add(error);
             }
         }
     }
-    let totals = run.threads.finish(cpuset);
+    let totals = ledger.finish(cpuset);
     (totals.involuntary_switches, complete.then_some(totals))
 }
 
@@ -380,16 +413,16 @@ fn threads(
 /// and every so many scans for a step with a limit of its own.
 const PARTS_EVERY: u32 = 8;
 
-fn memory_events(place: &JobPlace, run: &mut Run, errors: &mut Errors) -> Counts {
+fn memory_events(
+    place: &JobPlace,
+    seen: PartsSeen,
+    errors: &mut Errors,
+) -> (Option<Vec<(PathBuf, Counts)>>, PartsSeen) {
     let hits = cgroup_v1::limit_hits(place, errors);
-    match (run.parts_seen, hits) {
+    match (seen, hits) {
         (Some((seen, scans)), Some(now)) if now == seen && scans < PARTS_EVERY => {
-            run.parts_seen = Some((seen, scans + 1));
+            (None, Some((seen, scans + 1)))
         }
-        _ => {
-            run.parts.observe(cgroup_v1::memory_events(place, errors));
-            run.parts_seen = hits.map(|hits| (hits, 0));
-        }
+        _ => (Some(cgroup_v1::memory_events(place, errors)), hits.map(|hits| (hits, 0))),
     }
-    run.parts.total().clone()
 }

@@ -14,15 +14,27 @@ use crate::kernel::environment::{self, Environment};
 use crate::kernel::error::Errors;
 use crate::kernel::process::{Proc, ProcessId};
 use crate::kernel::risky::Risky;
-use crate::ledger::{CpuLedger, IoLedger};
+use crate::ledger::{CpuLedger, IoBase, IoLedger};
 use crate::node::{JobSample, Peaks};
-use crate::threads::{ThreadLedger, ThreadTotals};
+use crate::reader::PartsSeen;
+use crate::threads::{ThreadBase, ThreadLedger, ThreadTotals};
 
 /// How many environments of one job are looked at in one scan; the first is nearly always the one.
 const ENVIRONMENTS_A_SCAN: usize = 4;
 
 /// After so many in vain, a job whose processes cleaned their environment is left alone.
 const ENVIRONMENTS_A_RUN: usize = 32;
+
+/// The processes of a job from scan to scan: what a reader takes with it.
+#[derive(Debug, Default)]
+pub struct Trail {
+    /// What need not be read again.
+    pub group: Group,
+    /// I/O so far.
+    pub io: IoLedger,
+    /// Threads so far.
+    pub threads: ThreadLedger,
+}
 
 /// What the next scan must know about a job.
 #[derive(Debug, Default)]
@@ -35,10 +47,8 @@ pub struct Run {
     pub counts: CountLedger,
     /// Those that stand in the directories of steps.
     pub parts: PartLedger,
-    /// When `parts` was last looked at: the sign by which a new look is due, and how many scans ago.
-    pub parts_seen: Option<(u64, u32)>,
-    /// Its threads so far.
-    pub threads: ThreadLedger,
+    /// When those were last read.
+    pub parts_seen: PartsSeen,
     /// What the threads were when they were last read; `None` inside if some could not be.
     pub thread_totals: Option<(u64, Option<ThreadTotals>)>,
     /// From when on the counters count.
@@ -51,10 +61,10 @@ pub struct Run {
     pub peaks: Peaks,
     /// Where the kernel tells that something of the job begins or ends.
     pub watched: Vec<PathBuf>,
-    /// I/O so far.
-    pub io: IoLedger,
-    /// Its processes.
-    pub group: Group,
+    /// Its processes; `None` while a reader that hangs has it.
+    pub trail: Option<Box<Trail>>,
+    /// What of that is kept over a restart of the agent.
+    pub bases: (IoBase, ThreadBase),
     /// What Slurm told its processes.
     pub environment: Option<Environment>,
     /// The last sample.
@@ -77,7 +87,8 @@ pub struct Run {
 impl Run {
     /// A run that begins.
     pub fn new(sluid: Option<Sluid>, environment: Option<Environment>) -> Self {
-        Self { sluid, environment, ..Self::default() }
+        let trail = Some(Box::default());
+        Self { sluid, environment, trail, ..Self::default() }
     }
 
     /// Tells apart what SLURM_RESTART_COUNT was when an earlier agent saw the run.
@@ -93,13 +104,10 @@ impl Run {
         known.or_else(|| self.restarts_before.clone()).flatten()
     }
 
-    /// Starts afresh if this is another run than the one that is known: another SLUID, or another
+    /// Whether another run than this one is in the directory: it has another SLUID, or it is another
     /// directory after the agent has been away for long.
-    pub fn begin(&mut self, sluid: Option<Sluid>, generation: Generation) {
-        let stale = self.same_directory_only && self.cpu.is_remade(generation);
-        if self.sluid != sluid || stale {
-            *self = Self::new(sluid, None);
-        }
+    pub fn is_over(&self, sluid: Option<Sluid>, generation: Generation) -> bool {
+        self.sluid != sluid || (self.same_directory_only && self.cpu.is_remade(generation))
     }
 
     /// Whether the environment says that this is another run than the one before. It is asked when

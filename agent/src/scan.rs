@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use steward_common::id::{JobId, NodeName};
 use steward_common::slurm::cgroup_path::JobDir;
+use steward_common::slurm::sluid::Sluid;
 
 use crate::config::Config;
 use crate::ending::Ending;
@@ -15,7 +16,7 @@ use crate::kernel::cgroup::{Hierarchy, JobPlace, NothingToRead};
 use crate::kernel::error::Errors;
 use crate::kernel::members;
 use crate::node::{JobSample, Node};
-use crate::reader::{Key, Readers, Site, Task};
+use crate::reader::{Hangs, Key, Readers, Reading, Site, Task};
 use crate::run::Run;
 use crate::scheduler;
 use crate::sluid::{self, Sluids};
@@ -23,6 +24,9 @@ use crate::state::State;
 
 /// For so long a job is new, and looked at between scans.
 pub const NEW: Duration = Duration::from_secs(15);
+
+/// How long cgroup files alone may take.
+const BARE: Duration = Duration::from_secs(2);
 
 /// Which jobs are read.
 #[derive(Clone, Copy, Debug)]
@@ -174,7 +178,11 @@ impl Scanner {
         let deadline = Instant::now() + self.config.deadline.0;
         let mut errors = Errors::default();
         for task in self.readers.returned() {
-            self.runs.insert(task.key, task.run);
+            // Its run may have gone, or begun anew, meanwhile.
+            let run = self.runs.get_mut(&task.key).filter(|run| run.trail.is_none());
+            if let Some(run) = run {
+                run.trail = task.trail;
+            }
         }
         self.desk.begin_scan(full);
 
@@ -182,23 +190,26 @@ impl Scanner {
         let places = self.hierarchy.jobs(&mut errors);
         let threads = full && self.threads_are_due();
         let tasks = self.tasks(places, focus, threads, &mut round, &mut errors);
-        let outcome = self.readers.read(tasks, full, deadline, &mut errors);
+        let mut outcome = self.readers.read(tasks, full, deadline, &mut errors);
+        // What the kernel says of a job whose processes hang needs no trail.
+        let bare =
+            |(key, place)| Task { key, place, trail: None, parts_seen: None, threads: false };
+        let lost: Vec<Task> = std::mem::take(&mut outcome.lost).into_iter().map(bare).collect();
+        if !lost.is_empty() {
+            let more = self.readers.read(lost, false, Instant::now() + BARE, &mut errors);
+            outcome.read.extend(more.read);
+            outcome.unread.extend(more.unread);
+        }
         for reading in outcome.read {
-            let (key, place) = (reading.task.key.clone(), reading.task.place.clone());
-            let new = self.is_new(&key);
-            let mut verdict = self.desk.judge(reading, new, &mut self.sluids, &mut errors);
-            if let Verdict::Again(run) = verdict {
-                let task = Task { key: key.clone(), place, run: *run, threads };
-                let again = self.readers.read(vec![task], false, deadline, &mut errors).read.pop();
-                let Some(reading) = again else { continue };
-                verdict = self.desk.judge(reading, new, &mut self.sluids, &mut errors);
-            }
-            round.take(key, verdict, &mut self.runs);
+            self.judge(reading, deadline, &mut round, &mut errors);
         }
         round.skipped = outcome.unread.len().try_into().unwrap_or(u64::MAX);
         for task in outcome.unread {
-            round.jobs.extend(task.run.last.clone().map(|last| (task.key.clone(), last)));
-            self.runs.insert(task.key, task.run);
+            let Some(run) = self.runs.get_mut(&task.key) else { continue };
+            round.jobs.extend(run.last.clone().map(|last| (task.key, last)));
+            if task.trail.is_some() {
+                run.trail = task.trail;
+            }
         }
         if full {
             self.leftovers = std::mem::take(&mut round.leftovers);
@@ -218,6 +229,28 @@ impl Scanner {
             skipped: round.skipped,
             stuck: stuck.try_into().unwrap_or(u64::MAX),
         }
+    }
+
+    fn judge(
+        &mut self,
+        reading: Reading,
+        deadline: Instant,
+        round: &mut Round,
+        errors: &mut Errors,
+    ) {
+        let (key, place) = (reading.task.key.clone(), reading.task.place.clone());
+        let threads = reading.task.threads;
+        let new = self.is_new(&key);
+        let run = self.runs.remove(&key).unwrap_or_default();
+        let mut verdict = self.desk.judge(reading, run, new, &mut self.sluids, errors);
+        if let Verdict::Again(mut run) = verdict {
+            let trail = run.trail.take();
+            let task = Task { key: key.clone(), place, trail, parts_seen: None, threads };
+            let again = self.readers.read(vec![task], false, deadline, errors).read.pop();
+            let Some(reading) = again else { return };
+            verdict = self.desk.judge(reading, *run, new, &mut self.sluids, errors);
+        }
+        round.take(key, verdict, &mut self.runs);
     }
 
     /// What is to be read, longest unread first; what stands goes to `round` at once.
@@ -241,7 +274,7 @@ impl Scanner {
             }
             let now = self.scanned.then(Instant::now);
             self.arrivals.entry(key.clone()).or_insert(now);
-            if self.readers.stuck().contains(&key) {
+            if self.readers.stuck().get(&key) == Some(&Hangs::Cgroup) {
                 continue;
             }
             let wanted = match focus {
@@ -252,13 +285,17 @@ impl Scanner {
                 }
             };
             if wanted {
-                let run = self.runs.remove(&key).unwrap_or_default();
-                tasks.push(Task { key, place, run, threads });
+                let run =
+                    self.runs.entry(key.clone()).or_insert_with(|| Run::new(sluid(&place), None));
+                let (trail, parts_seen) = (run.trail.take(), run.parts_seen);
+                tasks.push(Task { key, place, trail, parts_seen, threads });
             } else if let Some(last) = self.runs.get(&key).and_then(|run| run.last.clone()) {
                 round.jobs.insert(key, last);
             }
         }
-        tasks.sort_by_key(|task| task.run.last.as_ref().map(|last| last.covered_until));
+        tasks.sort_by_cached_key(|task| {
+            self.runs.get(&task.key)?.last.as_ref().map(|last| last.covered_until)
+        });
         tasks
     }
 
@@ -319,9 +356,8 @@ impl Scanner {
     fn linger(&mut self, round: &mut Round, full: bool, unlisted: bool) -> Vec<Ending> {
         let most = self.config.linger;
         let mut endings = Vec::new();
-        let stuck = self.readers.stuck();
         self.runs.retain(|key, run| {
-            if round.jobs.contains_key(key) || stuck.contains(key) {
+            if round.jobs.contains_key(key) {
                 run.lingered = 0;
                 return true;
             }
@@ -360,6 +396,14 @@ impl Scanner {
             }
         }
         nodes.into_values().collect()
+    }
+}
+
+/// The name of the run in the directory, from Slurm 26.05 on.
+const fn sluid(place: &JobPlace) -> Option<Sluid> {
+    match place.job {
+        JobDir::Sluid(sluid) => Some(sluid),
+        JobDir::Id(_) => None,
     }
 }
 

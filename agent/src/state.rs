@@ -15,7 +15,7 @@ use steward_common::id::{JobId, NodeName};
 use crate::counts::{CountLedger, PartLedger};
 use crate::ledger::{CpuBase, IoBase, IoLedger};
 use crate::node::Peaks;
-use crate::run::Run;
+use crate::run::{Run, Trail};
 use crate::threads::{ThreadBase, ThreadLedger};
 
 /// The form of the file; another one is not read.
@@ -100,8 +100,12 @@ impl State {
             run.cpu = entry.cpu;
             run.counts = entry.counts;
             run.parts = entry.parts;
-            run.io = IoLedger::resumed(entry.io);
-            run.threads = ThreadLedger::resumed(entry.threads);
+            run.trail = Some(Box::new(Trail {
+                io: IoLedger::resumed(entry.io.clone()),
+                threads: ThreadLedger::resumed(entry.threads),
+                ..Trail::default()
+            }));
+            run.bases = (entry.io, entry.threads);
             run.since = entry.since;
             run.idle_since = entry.idle_since;
             run.peaks = entry.peaks;
@@ -128,8 +132,8 @@ impl State {
                 cpu: run.cpu.base(),
                 counts: run.counts.clone(),
                 parts: run.parts.clone(),
-                io: run.io.base(),
-                threads: run.threads.base(),
+                io: run.bases.0.clone(),
+                threads: run.bases.1,
                 peaks: run.peaks,
             })
             .collect();
@@ -185,18 +189,20 @@ mod tests {
         let state = State::new(&dir.path().join("run/state.json"), None, Path::new("/proc"));
         assert!(state.load().unwrap().is_empty());
 
-        let mut run = Run::default();
+        let mut run = Run::new(None, None);
+        let mut trail = Trail::default();
         run.cpu.observe(seconds(30), made(1));
         run.cpu.observe(seconds(5), made(2));
         let ended = ProcessId { pid: 1, started: 1 };
         let live = ProcessId { pid: 2, started: 2 };
         for met in [vec![ended, live], vec![live]] {
-            run.io.begin();
+            trail.io.begin();
             for id in met {
-                run.io.see(id, 99, io(100));
+                trail.io.see(id, 99, io(100));
             }
-            run.io.finish();
+            trail.io.finish();
         }
+        run.bases.0 = trail.io.base();
         state.save(&BTreeMap::from([(key(), run)])).unwrap();
 
         let mut run = state.load().unwrap().remove(&key()).unwrap();
@@ -204,9 +210,10 @@ mod tests {
         let cpu = run.cpu.observe(seconds(6), made(2));
         assert_eq!(cpu.total, Some(Duration::from_secs(36)));
         assert_eq!(cpu.cores, Some(vec![(0, Duration::from_secs(36))]));
-        run.io.begin();
-        run.io.see(live, 99, io(150));
-        assert_eq!(run.io.finish().rchar, 250);
+        let mut trail = run.trail.take().unwrap();
+        trail.io.begin();
+        trail.io.see(live, 99, io(150));
+        assert_eq!(trail.io.finish().rchar, 250);
     }
 
     #[test]

@@ -58,6 +58,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn enter(&mut self, dir: &Path, names: &mut Vec<String>, inside: bool) {
         let path: Vec<&str> = names.iter().map(String::as_str).collect();
+        let below = has_subdirectories(dir);
         let share = self.scheduler.share(self.layout, &path);
         let of_job = matches!(share, Some(Share::Job | Share::Extern));
         if of_job && !inside && self.layout == Version::V2 {
@@ -72,13 +73,15 @@ impl Walk<'_> {
             let before = into.len();
             pids(dir, into, self.errors);
             let has_processes = into.len() > before;
-            // One that runs is enough to say that the job is not suspended.
-            if share == Share::Job && has_processes && self.members.frozen != Some(false) {
+            // One that runs is enough to say that the job is not suspended. The job's own directory
+            // has only daemons in it where steps have theirs (v1).
+            let counts = share == Share::Job && !(names.is_empty() && below);
+            if counts && has_processes && self.members.frozen != Some(false) {
                 let frozen = freezer::is_frozen(self.layout, dir, self.errors);
                 self.members.frozen = frozen.or(self.members.frozen);
             }
         }
-        if has_subdirectories(dir) {
+        if below {
             for (name, child) in directories(dir, self.errors) {
                 names.push(name);
                 self.enter(&child, names, inside || of_job);
