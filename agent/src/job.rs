@@ -79,6 +79,7 @@ impl Desk {
     pub fn begin_scan(&mut self, full: bool) {
         self.names.begin_scan();
         self.live_steps.begin_scan();
+        self.risky.begin_scan();
         self.full = full;
     }
 

@@ -11,7 +11,7 @@ use crate::counts::{CountLedger, PartLedger};
 use crate::group::{Found, Group};
 use crate::kernel::cgroup::Generation;
 use crate::kernel::environment::{self, Environment};
-use crate::kernel::error::Errors;
+use crate::kernel::error::{Errors, ReadError};
 use crate::kernel::process::{Proc, ProcessId};
 use crate::kernel::risky::Risky;
 use crate::ledger::{CpuLedger, IoBase, IoLedger};
@@ -193,6 +193,10 @@ impl Run {
             }
             looked_at += 1;
             let read = environment::read(risky, *id);
+            if matches!(read, Err(ReadError::Stuck { .. })) {
+                // Its one reader may come back; the next scan asks what became of it.
+                self.environments_read.remove(&(*id, stat.name.clone()));
+            }
             if let Some(read) = errors.take(read)
                 && read.job.as_deref() == Some(job.to_string().as_str())
             {

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_millis(250);
 /// With so many readers left behind, something is wrong with the host: no more are risked.
 const MOST_STUCK: usize = 8;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Question {
     File(ProcessId, &'static str),
     Stat(Pid),
@@ -36,8 +36,19 @@ enum Answer {
 pub struct Risky {
     root: PathBuf,
     worker: Option<Worker<Question, Answer>>,
-    left_behind: Vec<Worker<Question, Answer>>,
+    left_behind: Vec<LeftBehind>,
 }
+
+#[derive(Debug)]
+struct LeftBehind {
+    asked: Question,
+    worker: Worker<Question, Answer>,
+    /// For how many scans nobody has come for the answer.
+    unasked: u32,
+}
+
+/// For so many scans an answer that came late is kept.
+const KEPT: u32 = 3;
 
 impl Risky {
     /// Reads below the proc mount at `root`.
@@ -75,6 +86,12 @@ impl Risky {
     }
 
     fn ask(&mut self, question: Question) -> Option<Answer> {
+        // Asked before: the answer may have come by now, and there is no second reader.
+        if let Some(at) = self.left_behind.iter().position(|one| one.asked == question) {
+            let answer = self.left_behind.get_mut(at)?.worker.wait(Duration::ZERO)?;
+            self.left_behind.swap_remove(at);
+            return Some(answer);
+        }
         if self.stuck() >= MOST_STUCK {
             return None;
         }
@@ -93,14 +110,58 @@ impl Risky {
         let answer = worker.wait(PATIENCE);
         match answer {
             Some(_) => self.worker = Some(worker),
-            None => self.left_behind.push(worker),
+            None => self.left_behind.push(LeftBehind { asked: question, worker, unasked: 0 }),
         }
         answer
     }
 
     /// How many readers have not come back.
-    pub fn stuck(&mut self) -> usize {
-        self.left_behind.retain_mut(|worker| worker.wait(Duration::ZERO).is_none());
-        self.left_behind.len()
+    #[must_use]
+    pub fn stuck(&self) -> usize {
+        self.left_behind.iter().filter(|one| one.worker.is_waiting()).count()
+    }
+
+    /// A new scan: forgets answers that nobody comes for.
+    pub fn begin_scan(&mut self) {
+        self.left_behind.retain_mut(|one| {
+            one.unasked += u32::from(!one.worker.is_waiting());
+            one.unasked <= KEPT
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// A process whose environment does not come until somebody writes it.
+    #[test]
+    fn a_reader_that_hangs_is_the_only_one_and_its_answer_is_not_lost() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("7");
+        fs::create_dir(&dir).unwrap();
+        let stat = "7 (x) S 1 7 7 0 7 0 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0 0 0 0 0 0 0 0 0\n";
+        fs::write(dir.join("stat"), stat).unwrap();
+        fs::write(dir.join("cmdline"), "x").unwrap();
+        nix::unistd::mkfifo(&dir.join("environ"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+
+        let mut risky = Risky::new(root.path());
+        let id = ProcessId { pid: 7, started: 99 };
+        for _ in 0..3 {
+            assert!(matches!(risky.read(id, "environ"), Err(ReadError::Stuck { .. })));
+            assert_eq!(risky.stuck(), 1, "one reader, however often it is asked for");
+        }
+        assert_eq!(risky.read(id, "cmdline").unwrap(), b"x", "others are read on");
+        assert_eq!(risky.stat(7).unwrap().started, 99);
+        // Waits for a reader, and there is one.
+        fs::write(dir.join("environ"), "A=1\0").unwrap();
+        let deadline = std::time::Instant::now() + Duration::from_secs(10);
+        while risky.stuck() > 0 {
+            assert!(std::time::Instant::now() < deadline);
+            std::thread::yield_now();
+        }
+        assert_eq!(risky.read(id, "environ").unwrap(), b"A=1\0");
+        assert!(risky.left_behind.is_empty());
     }
 }
