@@ -44,13 +44,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
-use nix::time::{ClockId, clock_gettime};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::sleep_until;
 
 use collector::own::Own;
 use config::Config;
+use ending::Ending;
 use kernel::error::Errors;
 use output::push::Pusher;
 use publish::{NodeSamples, Pushes, Snapshot};
@@ -101,7 +101,7 @@ impl Agent {
             tracing::warn!("{trouble}: counters of running jobs start anew");
         }
         let pushes = pusher.is_some().then_some(pushes);
-        let rounds = Rounds { state, ..Rounds::new(&config, scanner, pushes) };
+        let rounds = Rounds { state, tells_endings: true, ..Rounds::new(&config, scanner, pushes) };
         Ok(Self { config, rounds, listener, pusher })
     }
 
@@ -182,7 +182,7 @@ async fn scan_loop(
             }
         };
         // Reading the kernel's files blocks; the listener answers meanwhile.
-        let (began, paths) = (cpu_time(), std::mem::take(&mut changed));
+        let paths = std::mem::take(&mut changed);
         let round = tokio::task::spawn_blocking(move || {
             let focus = if full { Focus::All } else { Focus::Changed(&paths) };
             let snapshot = rounds.scan(focus);
@@ -195,7 +195,8 @@ async fn scan_loop(
         };
         let (back, snapshot) = done.context("a scan broke off")?;
         rounds = back;
-        let (now, took) = (Instant::now(), cpu_time().saturating_sub(began));
+        // One that has to wait for its turn on a full node disturbs nobody.
+        let (now, took) = (Instant::now(), rounds.took);
         if full {
             rhythm.scanned(now, SystemTime::now(), took);
             rounds.own.set_period(rhythm.period());
@@ -215,13 +216,6 @@ async fn scan_loop(
     }
 }
 
-/// CPU time of the agent: what it takes away from others. A scan that has to wait for its turn on a
-/// full node disturbs nobody.
-fn cpu_time() -> Duration {
-    let clock = ClockId::CLOCK_PROCESS_CPUTIME_ID;
-    clock_gettime(clock).map_or(Duration::ZERO, Duration::from)
-}
-
 /// Scans one after the other, each turned into samples.
 #[derive(Debug)]
 pub struct Rounds {
@@ -234,6 +228,10 @@ pub struct Rounds {
     state: Option<State>,
     /// When the last full scan began.
     at: Instant,
+    /// CPU time that the last scan took.
+    took: Duration,
+    /// Whether the end of a job is logged.
+    tells_endings: bool,
 }
 
 impl Rounds {
@@ -250,6 +248,8 @@ impl Rounds {
             complaints: Vec::new(),
             state: None,
             at: Instant::now(),
+            took: Duration::ZERO,
+            tells_endings: false,
         }
     }
 
@@ -265,8 +265,10 @@ impl Rounds {
         } else {
             self.own.note_look(&scan);
         }
-        for ending in &scan.ended {
-            ending.log();
+        self.took = scan.cpu;
+        // A command that looks once has nothing to say about those who left meanwhile.
+        if self.tells_endings {
+            scan.ended.iter().for_each(Ending::log);
         }
         let nodes = scan
             .nodes

@@ -13,6 +13,7 @@ use std::thread::Builder;
 use std::time::{Duration, Instant, SystemTime};
 
 use nix::sys::resource::{Resource, getrlimit};
+use nix::time::{ClockId, clock_gettime};
 use steward_common::id::{JobId, NodeName};
 use steward_common::slurm::cgroup_path::Version;
 
@@ -36,8 +37,14 @@ use crate::threads::{ThreadLedger, ThreadTotals};
 /// A job on a node.
 pub type Key = (NodeName, JobId);
 
-/// A reader that has not moved for so long, and does not wait for a CPU either, is stuck.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// A reader that has not moved for so long, and does not wait for a CPU either, is stuck. A cgroup
+/// file may have to wait for others who make and remove cgroups; files of processes come from memory.
+const fn patience(hangs: Hangs) -> Duration {
+    match hangs {
+        Hangs::Cgroup => Duration::from_secs(5),
+        Hangs::Process => Duration::from_secs(1),
+    }
+}
 
 /// How often the scan looks whether the reader still moves.
 const LOOK: Duration = Duration::from_millis(100);
@@ -122,6 +129,8 @@ pub struct Outcome {
     pub unread: Vec<Task>,
     /// Jobs whose reader hangs, and has their trail.
     pub lost: Vec<(Key, JobPlace)>,
+    /// CPU time that the readers took.
+    pub cpu: Duration,
 }
 
 /// Readers, one of which works.
@@ -157,6 +166,8 @@ struct Batch {
     tasks: Mutex<VecDeque<Task>>,
     current: Mutex<Option<(Key, JobPlace)>>,
     progress: AtomicU64,
+    /// CPU time of the reader, in nanoseconds.
+    cpu: AtomicU64,
     /// Whether the reader is at the processes of its job.
     in_process: AtomicBool,
     abandoned: AtomicBool,
@@ -168,6 +179,11 @@ fn open_files() -> usize {
     const MOST: usize = 4096;
     let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((0, 0));
     usize::try_from(soft / 2).unwrap_or(MOST).min(MOST)
+}
+
+/// CPU time of this thread.
+pub fn cpu_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
 /// A lock that cannot be poisoned for long: what it guards is always whole.
@@ -263,13 +279,12 @@ impl Readers {
                 moved = (progress, Instant::now());
             }
             let late = Instant::now() >= deadline;
-            if late || (moved.1.elapsed() >= PATIENCE && !reader.wants_cpu()) {
+            let hangs = batch.at();
+            if late || (moved.1.elapsed() >= patience(hangs) && !reader.wants_cpu()) {
                 batch.abandoned.store(true, Ordering::SeqCst);
                 let left = std::mem::take(&mut *lock(&batch.tasks));
                 if let Some((key, place)) = lock(&batch.current).take() {
                     errors.count(Reason::Stuck);
-                    let in_process = batch.in_process.load(Ordering::SeqCst);
-                    let hangs = if in_process { Hangs::Process } else { Hangs::Cgroup };
                     self.stuck.insert(key.clone(), hangs);
                     if hangs == Hangs::Process {
                         outcome.lost.push((key, place));
@@ -278,6 +293,7 @@ impl Readers {
                 return left;
             }
         }
+        outcome.cpu += Duration::from_nanos(batch.cpu.load(Ordering::SeqCst));
         self.current = Some(reader);
         VecDeque::new()
     }
@@ -295,8 +311,11 @@ impl Reader {
             let mut risky = Risky::new(&site.proc);
             for batch in inbox {
                 let mut mounts = MountTables::new(&site.proc);
+                let began = cpu_time();
                 while let Some(task) = batch.next() {
                     let reading = read(task, &site, &mut proc, &mut risky, &mut mounts, &batch);
+                    let spent = cpu_time().saturating_sub(began).as_nanos();
+                    batch.cpu.store(spent.try_into().unwrap_or(u64::MAX), Ordering::SeqCst);
                     if done.send(reading).is_err() || batch.abandoned.load(Ordering::SeqCst) {
                         return;
                     }
@@ -321,6 +340,11 @@ impl Reader {
 }
 
 impl Batch {
+    /// Where the reader is.
+    fn at(&self) -> Hangs {
+        if self.in_process.load(Ordering::SeqCst) { Hangs::Process } else { Hangs::Cgroup }
+    }
+
     fn next(&self) -> Option<Task> {
         // Both locks, so that whoever takes the rest away knows which job is being read.
         let mut tasks = lock(&self.tasks);

@@ -16,7 +16,7 @@ use crate::kernel::cgroup::{Hierarchy, JobPlace, NothingToRead};
 use crate::kernel::error::Errors;
 use crate::kernel::members;
 use crate::node::{JobSample, Node};
-use crate::reader::{Hangs, Key, Readers, Reading, Site, Task};
+use crate::reader::{Hangs, Key, Readers, Reading, Site, Task, cpu_time};
 use crate::run::Run;
 use crate::scheduler;
 use crate::sluid::{self, Sluids};
@@ -50,6 +50,8 @@ pub struct Scan {
     pub skipped: u64,
     /// Jobs and files whose readers have not come back.
     pub stuck: u64,
+    /// CPU time that it took: what it takes away from others.
+    pub cpu: Duration,
 }
 
 /// Scans, and remembers what the next scan must know.
@@ -174,7 +176,7 @@ impl Scanner {
 
     /// Reads everything that `focus` asks for; the rest stands as it was.
     pub fn scan(&mut self, focus: Focus) -> Scan {
-        let full = matches!(focus, Focus::All);
+        let (full, began) = (matches!(focus, Focus::All), cpu_time());
         let deadline = Instant::now() + self.config.deadline.0;
         let mut errors = Errors::default();
         for task in self.readers.returned() {
@@ -200,11 +202,11 @@ impl Scanner {
             outcome.read.extend(more.read);
             outcome.unread.extend(more.unread);
         }
-        for reading in outcome.read {
+        for reading in std::mem::take(&mut outcome.read) {
             self.judge(reading, deadline, &mut round, &mut errors);
         }
         round.skipped = outcome.unread.len().try_into().unwrap_or(u64::MAX);
-        for task in outcome.unread {
+        for task in std::mem::take(&mut outcome.unread) {
             let Some(run) = self.runs.get_mut(&task.key) else { continue };
             round.jobs.extend(run.last.clone().map(|last| (task.key, last)));
             if task.trail.is_some() {
@@ -228,6 +230,7 @@ impl Scanner {
             ended,
             skipped: round.skipped,
             stuck: stuck.try_into().unwrap_or(u64::MAX),
+            cpu: outcome.cpu + cpu_time().saturating_sub(began),
         }
     }
 

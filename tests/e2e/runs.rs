@@ -51,7 +51,7 @@ fn a_requeued_job_starts_afresh() {
     let agent = RunningAgent::start(settings);
     let job = submit(
         "stw-bob",
-        &["-n1", "--requeue"],
+        &["-n1", "-w", "n1", "--requeue"],
         "#!/usr/bin/python3\n\
          import os, time\n\
          while 'SLURM_RESTART_COUNT' not in os.environ and time.process_time() < 3: pass\n\

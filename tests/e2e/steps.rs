@@ -127,7 +127,9 @@ fn add_up(steps: u32, kill: u32) {
     let mut last = Sums::default();
     wait::until_true("the steps are over", Duration::from_secs(400), || {
         let Some(metrics) = agent.metrics() else { return false };
-        let Some(now) = sums(&metrics, &job.id) else { return last != Sums::default() };
+        let Some(now) = sums(&metrics, &job.id) else {
+            return last != Sums::default() && metrics.of_job(&job.id).is_empty();
+        };
         let grew = now.cpu >= last.cpu && now.read >= last.read && now.written >= last.written;
         assert!(grew, "back from {last:?} to {now:?}");
         last = now;
