@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// A look at what changed may take one part in so many of the time.
-const LOOK_SHARE: u32 = 10;
+const LOOK_SHARE: u32 = 4;
 
 /// However cheap it is, a look does not follow another sooner than this.
 const LEAST_PAUSE: Duration = Duration::from_millis(20);
@@ -131,14 +131,16 @@ mod tests {
     }
 
     #[test]
-    fn looks_take_a_tenth_of_the_time_at_most() {
+    fn looks_take_a_part_of_the_time_at_most() {
         let now = Instant::now();
         let mut rhythm = Rhythm::new(15 * SECOND, true, 0.1, now);
         rhythm.looked(now, Duration::from_millis(1));
         assert_eq!(rhythm.next_look(true) - now, LEAST_PAUSE);
         assert_eq!(rhythm.next_look(false) - now, LOOK_EVERY);
         rhythm.looked(now, Duration::from_millis(100));
-        assert_eq!(rhythm.next_look(true) - now, SECOND);
-        assert_eq!(rhythm.next_look(false) - now, SECOND);
+        assert_eq!(rhythm.next_look(true) - now, Duration::from_millis(400));
+        assert_eq!(rhythm.next_look(false) - now, LOOK_EVERY);
+        rhythm.looked(now, SECOND);
+        assert_eq!(rhythm.next_look(false) - now, 4 * SECOND);
     }
 }
