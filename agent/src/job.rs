@@ -12,6 +12,7 @@ use crate::kernel::error::{Errors, Reason};
 use crate::kernel::process::Proc;
 use crate::kernel::risky::Risky;
 use crate::kernel::stepd::LiveSteps;
+use crate::kernel::watch::EVENTS;
 use crate::names::{Names, Slow};
 use crate::node::JobSample;
 use crate::reader::{Read, Reading};
@@ -227,6 +228,6 @@ impl Desk {
 
 /// Where the kernel tells that steps come and go, and (v2) that the last process of one ended.
 fn watched(read: &Read, dirs: &[(String, PathBuf)]) -> Vec<PathBuf> {
-    let events = read.members.outermost.iter().map(|dir| dir.join("cgroup.events"));
+    let events = read.members.outermost.iter().map(|dir| dir.join(EVENTS));
     dirs.iter().take(1).map(|(_, dir)| dir.clone()).chain(events).collect()
 }

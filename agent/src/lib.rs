@@ -54,7 +54,7 @@ use ending::Ending;
 use kernel::error::Errors;
 use output::push::Pusher;
 use publish::{NodeSamples, Pushes, Snapshot};
-use rhythm::Rhythm;
+use rhythm::{Reason, Rhythm};
 use sample::Samples;
 use scan::{Focus, Scanner};
 use shutdown::Shutdown;
@@ -170,12 +170,15 @@ async fn scan_loop(
     let (mut told, mut changed) = (false, BTreeSet::new());
     let mut again = false;
     loop {
-        let look = !changed.is_empty() || again;
-        let look_at = (look || rounds.scanner.has_new_jobs()).then(|| rhythm.next_look(look));
+        let reason = waker::reason(&changed)
+            .or_else(|| again.then_some(Reason::Changed))
+            .or_else(|| rounds.scanner.has_new_jobs().then_some(Reason::New));
+        let look_at = reason.map_or_else(|| rhythm.next_scan(), |reason| rhythm.next_look(reason));
         let full = tokio::select! {
+            biased;
             () = shutdown.wait() => return Ok(()),
             () = sleep_until(rhythm.next_scan().into()) => true,
-            () = sleep_until(look_at.unwrap_or_else(|| rhythm.next_scan()).into()) => false,
+            () = sleep_until(look_at.into()) => false,
             more = waker.changed() => {
                 changed.extend(more);
                 continue;
@@ -184,7 +187,11 @@ async fn scan_loop(
         // Reading the kernel's files blocks; the listener answers meanwhile.
         let paths = std::mem::take(&mut changed);
         let round = tokio::task::spawn_blocking(move || {
-            let focus = if full { Focus::All } else { Focus::Changed(&paths) };
+            let focus = match reason {
+                _ if full => Focus::All,
+                Some(Reason::Last) => Focus::Only(&paths),
+                _ => Focus::Changed(&paths),
+            };
             let snapshot = rounds.scan(focus);
             (rounds, snapshot)
         });

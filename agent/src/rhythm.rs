@@ -14,6 +14,17 @@ const LOOK_SHARE: u32 = 4;
 /// However cheap it is, a look does not follow another sooner than this.
 const LEAST_PAUSE: Duration = Duration::from_millis(20);
 
+/// Why a look is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Some job is new.
+    New,
+    /// Something changed where jobs are.
+    Changed,
+    /// The last process of a step ended: its directory will be gone in a moment.
+    Last,
+}
+
 /// The agent's beat.
 #[derive(Clone, Copy, Debug)]
 pub struct Rhythm {
@@ -46,10 +57,14 @@ impl Rhythm {
         self.next_scan
     }
 
-    /// When the next look is due: for something that `changed`, or because jobs are new.
+    /// When a look for that reason is due.
     #[must_use]
-    pub fn next_look(&self, changed: bool) -> Instant {
-        if changed { self.next_look } else { self.next_look.max(self.looked + LOOK_EVERY) }
+    pub fn next_look(&self, reason: Reason) -> Instant {
+        match reason {
+            Reason::New => self.next_look.max(self.looked + LOOK_EVERY),
+            Reason::Changed => self.next_look,
+            Reason::Last => self.looked + LEAST_PAUSE,
+        }
     }
 
     /// A scan is done that took so much CPU; `time` is the wall clock's `now`.
@@ -135,12 +150,13 @@ mod tests {
         let now = Instant::now();
         let mut rhythm = Rhythm::new(15 * SECOND, true, 0.1, now);
         rhythm.looked(now, Duration::from_millis(1));
-        assert_eq!(rhythm.next_look(true) - now, LEAST_PAUSE);
-        assert_eq!(rhythm.next_look(false) - now, LOOK_EVERY);
+        assert_eq!(rhythm.next_look(Reason::Changed) - now, LEAST_PAUSE);
+        assert_eq!(rhythm.next_look(Reason::New) - now, LOOK_EVERY);
         rhythm.looked(now, Duration::from_millis(100));
-        assert_eq!(rhythm.next_look(true) - now, Duration::from_millis(400));
-        assert_eq!(rhythm.next_look(false) - now, LOOK_EVERY);
+        assert_eq!(rhythm.next_look(Reason::Changed) - now, Duration::from_millis(400));
+        assert_eq!(rhythm.next_look(Reason::New) - now, LOOK_EVERY);
         rhythm.looked(now, SECOND);
-        assert_eq!(rhythm.next_look(false) - now, 4 * SECOND);
+        assert_eq!(rhythm.next_look(Reason::New) - now, 4 * SECOND);
+        assert_eq!(rhythm.next_look(Reason::Last) - now, LEAST_PAUSE, "it cannot wait");
     }
 }

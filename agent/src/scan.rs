@@ -35,6 +35,8 @@ pub enum Focus<'a> {
     All,
     /// New ones, and those in whose directories something changed: a look.
     Changed(&'a BTreeSet<PathBuf>),
+    /// Only those in whose directories something changed.
+    Only(&'a BTreeSet<PathBuf>),
 }
 
 /// What one scan found.
@@ -66,6 +68,8 @@ pub struct Scanner {
     sluids: Sluids,
     /// When each job directory appeared; `None` for those that were there before the agent.
     arrivals: BTreeMap<Key, Option<Instant>>,
+    /// Since when there is a SLUID whose job is not known.
+    nameless: BTreeMap<Sluid, Instant>,
     leftovers: BTreeMap<NodeName, u64>,
     scanned: bool,
     /// When the threads are to be read next.
@@ -100,6 +104,7 @@ impl Scanner {
             runs: BTreeMap::new(),
             sluids: Sluids::default(),
             arrivals: BTreeMap::new(),
+            nameless: BTreeMap::new(),
             leftovers: BTreeMap::new(),
             scanned: false,
             threads_due: (config.threads.interval.0 > Duration::ZERO).then(Instant::now),
@@ -151,7 +156,8 @@ impl Scanner {
     /// Whether some job is new.
     #[must_use]
     pub fn has_new_jobs(&self) -> bool {
-        self.arrivals.keys().any(|key| self.is_new(key))
+        let young = |since: &Instant| since.elapsed() < NEW;
+        self.arrivals.values().flatten().any(young) || self.nameless.values().any(young)
     }
 
     /// Where jobs, and parts of them, begin and end.
@@ -282,10 +288,8 @@ impl Scanner {
             }
             let wanted = match focus {
                 Focus::All => true,
-                Focus::Changed(paths) => {
-                    let changed = |dir: &PathBuf| paths.iter().any(|path| path.starts_with(dir));
-                    self.is_new(&key) || place.dirs.iter().any(|(_, dir)| changed(dir))
-                }
+                Focus::Changed(paths) => self.is_new(&key) || place.holds_any(paths),
+                Focus::Only(paths) => place.holds_any(paths),
             };
             if wanted {
                 let run =
@@ -317,12 +321,20 @@ impl Scanner {
                 JobDir::Id(id) => Some(id),
                 JobDir::Sluid(sluid) => {
                     present.insert(sluid);
-                    self.sluids.get(sluid).or_else(|| self.resolve(&place, &node, alone, errors))
+                    let known = self.sluids.get(sluid);
+                    let id = known.or_else(|| self.resolve(&place, &node, alone, errors));
+                    if id.is_some() {
+                        self.nameless.remove(&sluid);
+                    } else {
+                        self.nameless.entry(sluid).or_insert_with(Instant::now);
+                    }
+                    id
                 }
             };
             named.extend(id.map(|id| ((node, id), place)));
         }
         self.sluids.retain(&present);
+        self.nameless.retain(|sluid, _| present.contains(sluid));
         named
     }
 

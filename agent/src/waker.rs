@@ -7,7 +7,18 @@ use std::path::PathBuf;
 
 use tokio::io::unix::AsyncFd;
 
-use crate::kernel::watch::Watch;
+use crate::kernel::watch::{EVENTS, Watch};
+use crate::rhythm::Reason;
+
+/// Why a look at what changed is wanted, if anything did.
+#[must_use]
+pub fn reason(changed: &BTreeSet<PathBuf>) -> Option<Reason> {
+    let of = |path: &PathBuf| match path.file_name() {
+        Some(name) if name == EVENTS => Reason::Last,
+        _ => Reason::Changed,
+    };
+    changed.iter().map(of).max()
+}
 
 /// Waits for the kernel's word that something changed.
 #[derive(Debug)]

@@ -112,6 +112,12 @@ impl JobPlace {
         Some(Generation { accounting: self.dir("cpuacct").is_some(), inode })
     }
 
+    /// Whether one of these paths is in it.
+    #[must_use]
+    pub fn holds_any(&self, paths: &BTreeSet<PathBuf>) -> bool {
+        self.dirs.iter().any(|(_, dir)| paths.iter().any(|path| path.starts_with(dir)))
+    }
+
     /// How long ago something was made or removed in it: it is no younger than that.
     #[must_use]
     pub fn age(&self) -> Option<Duration> {

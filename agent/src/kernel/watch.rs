@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
 
+/// The file of a v2 cgroup that changes when its last process ends, and when it is frozen.
+pub const EVENTS: &str = "cgroup.events";
+
 /// The kernel counts watches by user; a node with more jobs than this is sampled by the clock.
 const MOST: usize = 4096;
 
