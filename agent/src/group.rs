@@ -24,6 +24,9 @@ use crate::node::{Files, Processes};
 /// every so many scans: a file closed and another opened leave the number as it was.
 const LINKS_EVERY: u64 = 20;
 
+/// So many processes of a job are enough to learn whose it is.
+const FIRST: usize = 32;
+
 /// What is kept of a process from scan to scan.
 #[derive(Debug)]
 struct Kept {
@@ -55,8 +58,10 @@ pub struct Group {
 /// What one scan found; a part that could not be read of some process is absent as a whole.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// The processes themselves, slurmstepd and placeholders left out.
-    pub processes: Vec<(ProcessId, Stat)>,
+    /// The processes, slurmstepd and placeholders left out.
+    pub processes: Vec<ProcessId>,
+    /// The first of them in full: those that are asked whose job it is.
+    pub first: Vec<(ProcessId, Stat)>,
     /// Whether a slurmstepd was among them.
     pub stepd: bool,
     /// Sums over the processes.
@@ -138,7 +143,10 @@ impl Group {
                     threads.insert(stat.name.clone(), stat.threads);
                 }
             }
-            found.processes.push((id, stat));
+            found.processes.push(id);
+            if found.first.len() < FIRST {
+                found.first.push((id, stat));
+            }
         }
         self.kept.retain(|_, kept| kept.scan == self.scan);
         self.placeholders.retain(|id, _| members.of_extern.contains(&id.pid));

@@ -413,7 +413,7 @@ fn threads(
 ) -> (u64, Option<ThreadTotals>) {
     ledger.begin();
     let mut complete = found.totals.is_some();
-    for (id, _) in &found.processes {
+    for id in &found.processes {
         batch.progress.fetch_add(1, Ordering::Relaxed);
         match thread::read(&site.proc, id.pid, MOST_THREADS, errors) {
             Ok(threads) => {

@@ -150,7 +150,7 @@ impl Run {
             return self.owner;
         }
         let mut root = None;
-        for (id, _) in &found.processes {
+        for (id, _) in &found.first {
             match proc.real_uid(id.pid) {
                 Ok(0) => root = Some(Uid::new(0)),
                 Ok(uid) => {
@@ -179,7 +179,7 @@ impl Run {
         errors: &mut Errors,
     ) {
         let mut looked_at = 0;
-        for (id, stat) in &found.processes {
+        for (id, stat) in &found.first {
             if self.environment.is_some()
                 || looked_at == ENVIRONMENTS_A_SCAN
                 || self.environments_read.len() >= ENVIRONMENTS_A_RUN

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use steward_common::id::{ClusterName, JobId, NodeName};
-use steward_common::metric::{JOB_LABEL, MetricDef, Set};
+use steward_common::metric::{MetricDef, Set};
 
 /// Which sets of metrics are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,9 @@ impl Default for Budget {
 /// One value with the labels that are its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Label names and values, those of the node left out.
+    /// The job that it is about.
+    pub job: Option<JobId>,
+    /// Other label names and values, those of the node left out.
     pub labels: Vec<(&'static str, String)>,
     /// The value.
     pub value: f64,
@@ -128,12 +130,11 @@ impl Samples {
         if job.is_some_and(|job| !self.spend(job)) {
             return;
         }
-        let job = job.map(|job| (JOB_LABEL, job.to_string()));
         let own = def.labels.iter().zip(values).map(|(name, value)| (*name, value.to_string()));
-        let labels = job.into_iter().chain(own).collect();
+        let labels = own.collect();
         let family =
             self.families.entry(def.name).or_insert_with(|| Family { def, points: Vec::new() });
-        family.points.push(Point { labels, value });
+        family.points.push(Point { job, labels, value });
     }
 
     /// Whether there is room for one more series of `job`; the series of a job come in a row.

@@ -8,7 +8,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, prometheus_protobuf, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
-use steward_common::metric::{Kind, MetricDef, NODE_LABELS};
+use steward_common::metric::{JOB_LABEL, Kind, MetricDef, NODE_LABELS};
 
 use crate::sample::{Point, Samples};
 
@@ -115,7 +115,9 @@ impl Merged {
 }
 
 fn series(node: &[(&'static str, String)], point: &Point) -> Series {
-    (node.iter().chain(&point.labels).cloned().collect(), point.value)
+    let job = point.job.map(|job| (JOB_LABEL, job.to_string()));
+    let labels = node.iter().cloned().chain(job).chain(point.labels.iter().cloned());
+    (labels.collect(), point.value)
 }
 
 impl Collector for Merged {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use steward_common::metric::{Kind, NODE_LABELS};
+use steward_common::metric::{JOB_LABEL, Kind, NODE_LABELS};
 
 use crate::sample::{Family, Point, Samples};
 
@@ -60,6 +60,9 @@ fn node_labels(samples: &Samples) -> String {
 fn write_point(out: &mut String, name: &str, node: &str, point: &Point) -> fmt::Result {
     out.push_str(name);
     out.push_str(node);
+    if let Some(job) = point.job {
+        write!(out, ",{JOB_LABEL}=\"{job}\"")?;
+    }
     for (name, value) in &point.labels {
         label(out, ',', name, value);
     }
