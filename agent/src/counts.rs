@@ -59,7 +59,16 @@ impl PartLedger {
                 *total = total.saturating_add(grown);
             }
         }
-        self.parts = now.into_iter().collect();
+        // One that could not be read stands as it was.
+        let mut before = std::mem::take(&mut self.parts);
+        self.parts = now
+            .into_iter()
+            .map(|(path, counts)| {
+                let mut kept = before.remove(&path).unwrap_or_default();
+                kept.extend(counts);
+                (path, kept)
+            })
+            .collect();
         self.total.clone()
     }
 
@@ -97,6 +106,10 @@ mod tests {
         assert_eq!(ledger.observe(vec![part("step_0", 1), part("step_1", 0)]), kills(1));
         assert_eq!(ledger.observe(vec![part("step_1", 1)]), kills(2));
         assert_eq!(ledger.observe(vec![part("step_1", 1)]), kills(2));
+        assert_eq!(ledger.observe(vec![part("step_0", 1), part("step_1", 1)]), kills(3));
+        // Unreadable once, it is not counted anew.
+        let unread = (PathBuf::from("step_1"), Counts::new());
+        assert_eq!(ledger.observe(vec![unread, part("step_0", 1)]), kills(3));
         assert_eq!(ledger.observe(vec![part("step_0", 1), part("step_1", 1)]), kills(3));
         assert_eq!(ledger.observe(vec![]), kills(3));
         assert_eq!(*ledger.total(), kills(3));

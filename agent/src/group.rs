@@ -150,6 +150,9 @@ impl Group {
         }
         self.kept.retain(|_, kept| kept.scan == self.scan);
         self.placeholders.retain(|id, _| members.of_extern.contains(&id.pid));
+        if !members.complete {
+            ledger.keep_all();
+        }
         keep_zombies(ledger, tools);
         totals.threads = threads;
         found.totals = all_read.then_some(totals);
@@ -158,8 +161,12 @@ impl Group {
     }
 
     fn is_placeholder(&mut self, id: ProcessId, stat: &Stat, tools: &mut Tools) -> bool {
-        let look = || stepd::is_placeholder(tools.risky, id, stat);
-        *self.placeholders.entry(id).or_insert_with(look)
+        if let Some(known) = self.placeholders.get(&id) {
+            return *known;
+        }
+        let found = stepd::is_placeholder(tools.risky, id, stat);
+        self.placeholders.extend(found.map(|found| (id, found)));
+        found.unwrap_or(false)
     }
 
     /// The number of a process's descriptors; their links are read if they may have changed.

@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use steward_common::id::Uid;
 use steward_common::slurm::cgroup_path::JobDir;
@@ -29,7 +30,9 @@ pub enum Verdict {
     Leftover(Box<Run>),
     /// Another run than the one that was known: to be read again, from nothing.
     Again(Box<Run>),
-    /// Not to be reported.
+    /// A job that is not to be reported.
+    Hidden(Box<Run>),
+    /// Nothing was read, and nothing is known.
     Nothing,
 }
 
@@ -43,6 +46,8 @@ pub struct Desk {
     names: Names,
     live_steps: LiveSteps,
     full: bool,
+    /// The shortest time over which a rate means something.
+    least_window: Duration,
 }
 
 impl Desk {
@@ -57,6 +62,7 @@ impl Desk {
             names: Names::default(),
             live_steps: LiveSteps::default(),
             full: true,
+            least_window: (config.interval.0 / 2).min(Duration::from_secs(1)),
         }
     }
 
@@ -79,9 +85,11 @@ impl Desk {
     /// A new scan; `full` if it is not only a look at some jobs.
     pub fn begin_scan(&mut self, full: bool) {
         self.names.begin_scan();
-        self.live_steps.begin_scan();
-        self.risky.begin_scan();
         self.full = full;
+        if full {
+            self.live_steps.begin_scan();
+            self.risky.begin_scan();
+        }
     }
 
     /// Judges a reading. The slurmstepd of a `new` job may come any moment.
@@ -123,8 +131,9 @@ impl Desk {
 
         let owner = run.owner(place.uid, found, &mut self.proc);
         let user = self.user(owner, errors);
-        if self.is_excluded(owner, &user) {
-            return Verdict::Nothing;
+        run.hidden = self.is_excluded(owner, &user);
+        if run.hidden {
+            return Verdict::Hidden(run.into());
         }
         let remade = run.cpu.is_remade(read.generation);
         if remade {
@@ -167,11 +176,12 @@ impl Desk {
             run.parts.observe(parts);
         }
         run.parts_seen = read.parts_seen;
-        run.thread_totals = read.threads.or(run.thread_totals);
+        // While its processes hang, their threads are as unknown as they are.
+        run.thread_totals = read.threads.or(run.thread_totals).filter(|_| run.trail.is_some());
         let mut counts = run.counts.observe(&read.stats.counts, remade);
         counts.extend(run.parts.total());
         let cpu = run.cpu.observe(read.stats.cpu, read.generation);
-        let cores_busy = run.rate(cpu.total, read.at, self.full);
+        let cores_busy = run.rate(cpu.total, read.at, self.full, self.least_window);
         let confined = read.stats.cpuset.and_then(|cpus| u32::try_from(cpus.len()).ok());
         let idle = read.found.processes.is_empty() && read.found.totals.is_some();
         run.idle_since = idle.then(|| run.idle_since.unwrap_or(read.time));

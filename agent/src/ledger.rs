@@ -21,14 +21,14 @@ struct Counter {
 
 impl Counter {
     /// A lower value in the same directory is the kernel's rounding, not a new start: it is held.
-    fn observe(&mut self, raw: Duration, recreated: bool) -> Duration {
-        if recreated {
-            self.base += self.last;
-            self.last = raw;
-        } else {
-            self.last = self.last.max(raw);
-        }
+    fn observe(&mut self, raw: Duration) -> Duration {
+        self.last = self.last.max(raw);
         self.base + self.last
+    }
+
+    /// The directory was made anew.
+    fn begin_anew(&mut self) {
+        self.base += std::mem::take(&mut self.last);
     }
 }
 
@@ -50,13 +50,17 @@ impl CpuLedger {
         if self.generation.is_none_or(|old| old.accounting == generation.accounting) {
             self.generation = Some(generation);
         }
-        let mut cores =
-            |(core, raw)| (core, self.cores.entry(core).or_default().observe(raw, recreated));
+        // All of them, also one that cannot be read just now.
+        if recreated {
+            let own = [&mut self.total, &mut self.user, &mut self.system];
+            own.into_iter().chain(self.cores.values_mut()).for_each(Counter::begin_anew);
+        }
+        let mut cores = |(core, raw)| (core, self.cores.entry(core).or_default().observe(raw));
         CpuStats {
             cores: now.cores.map(|list| list.into_iter().map(&mut cores).collect()),
-            total: now.total.map(|raw| self.total.observe(raw, recreated)),
-            user: now.user.map(|raw| self.user.observe(raw, recreated)),
-            system: now.system.map(|raw| self.system.observe(raw, recreated)),
+            total: now.total.map(|raw| self.total.observe(raw)),
+            user: now.user.map(|raw| self.user.observe(raw)),
+            system: now.system.map(|raw| self.system.observe(raw)),
         }
     }
 
@@ -98,7 +102,8 @@ pub type CpuBase = CpuLedger;
 pub struct IoBase {
     base: [u64; 6],
     shown: [u64; 6],
-    /// Zombies are in no list from which a new agent could learn of them.
+    /// Zombies are in no list from which a new agent could learn of them; and those who take them
+    /// and the waiting over, by whose growth it will be told.
     zombies: Vec<(ProcessId, Seen)>,
     waiting: Vec<Seen>,
 }
@@ -132,10 +137,15 @@ impl IoLedger {
     #[must_use]
     pub fn base(&self) -> IoBase {
         let zombies = self.live.iter().filter(|(_, seen)| seen.zombie);
+        let mut zombies: HashMap<ProcessId, Seen> =
+            zombies.map(|(id, seen)| (*id, *seen)).collect();
+        let ended = zombies.values().chain(&self.waiting);
+        let heirs: Vec<_> = ended.filter_map(|seen| self.heir(seen.parent)).collect();
+        zombies.extend(heirs);
         IoBase {
             base: self.base,
             shown: self.shown,
-            zombies: zombies.map(|(id, seen)| (*id, *seen)).collect(),
+            zombies: zombies.into_iter().collect(),
             waiting: self.waiting.clone(),
         }
     }
@@ -169,6 +179,14 @@ impl IoLedger {
             seen.scan = scan;
         });
         kept.next().is_some()
+    }
+
+    /// The list of processes was not whole: those that it lacked stand as they were.
+    pub fn keep_all(&mut self) {
+        for seen in self.live.values_mut().filter(|seen| seen.scan != self.scan) {
+            seen.before = seen.io;
+            seen.scan = self.scan;
+        }
     }
 
     /// Those of earlier scans that this one has not met.
@@ -330,6 +348,18 @@ mod tests {
         assert_eq!(scan(&mut ledger, &[(1, STEPD, 100)]), 5100);
         assert_eq!(scan(&mut ledger, &[(1, STEPD, 5100)]), 5100);
         assert_eq!(scan(&mut ledger, &[(1, STEPD, 5200)]), 5200);
+    }
+
+    #[test]
+    fn an_agent_that_takes_over_tells_by_growth_who_took_an_ended_process_over() {
+        for (grown, total) in [(5100, 5100), (150, 5150)] {
+            let mut ledger = IoLedger::default();
+            scan(&mut ledger, &[(1, STEPD, 100), (2, 1, 5000)]);
+            assert_eq!(scan(&mut ledger, &[(1, STEPD, 100)]), 5100, "waiting");
+            let mut ledger = IoLedger::resumed(ledger.base());
+            assert_eq!(scan(&mut ledger, &[(1, STEPD, grown)]), total);
+            assert_eq!(scan(&mut ledger, &[(1, STEPD, grown)]), total);
+        }
     }
 
     #[test]

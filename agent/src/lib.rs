@@ -176,7 +176,10 @@ async fn scan_loop(
         let look_at = reason.map_or_else(|| rhythm.next_scan(), |reason| rhythm.next_look(reason));
         let full = tokio::select! {
             biased;
-            () = shutdown.wait() => return Ok(()),
+            () = shutdown.wait() => {
+                rounds.save();
+                return Ok(());
+            }
             () = sleep_until(rhythm.next_scan().into()) => true,
             () = sleep_until(look_at.into()) => false,
             more = waker.changed() => {
@@ -185,7 +188,8 @@ async fn scan_loop(
             }
         };
         // Reading the kernel's files blocks; the listener answers meanwhile.
-        let paths = std::mem::take(&mut changed);
+        let last = !full && reason == Some(Reason::Last);
+        let paths = waker::take(&mut changed, last);
         let round = tokio::task::spawn_blocking(move || {
             let focus = match reason {
                 _ if full => Focus::All,
@@ -196,9 +200,15 @@ async fn scan_loop(
             (rounds, snapshot)
         });
         // A read that hangs in the kernel is left behind: it must not keep the agent from ending.
+        tokio::pin!(round);
         let done = tokio::select! {
-            () = shutdown.wait() => return Ok(()),
-            done = round => done,
+            () = shutdown.wait() => {
+                if let Ok(Ok((mut rounds, _))) = tokio::time::timeout(ENDING, round).await {
+                    rounds.save();
+                }
+                return Ok(());
+            }
+            done = &mut round => done,
         };
         let (back, snapshot) = done.context("a scan broke off")?;
         rounds = back;
@@ -208,7 +218,7 @@ async fn scan_loop(
             rhythm.scanned(now, SystemTime::now(), took);
             rounds.own.set_period(rhythm.period());
         } else {
-            rhythm.looked(now, took);
+            rhythm.looked(now, took, reason.unwrap_or(Reason::New));
         }
         // What happened in a new directory before it was watched is seen by another look.
         again = waker.watch(&rounds.scanner.watched());
@@ -222,6 +232,12 @@ async fn scan_loop(
         latest.send_replace(Some(Arc::new(snapshot)));
     }
 }
+
+/// How long a scan that is under way may keep the agent from ending.
+const ENDING: Duration = Duration::from_secs(1);
+
+/// A look writes the state down no more often than this.
+const SAVE_EVERY: Duration = Duration::from_secs(1);
 
 /// Scans one after the other, each turned into samples.
 #[derive(Debug)]
@@ -237,6 +253,8 @@ pub struct Rounds {
     at: Instant,
     /// CPU time that the last scan took.
     took: Duration,
+    /// When the state was last written down.
+    saved: Instant,
     /// Whether the end of a job is logged.
     tells_endings: bool,
 }
@@ -256,23 +274,28 @@ impl Rounds {
             state: None,
             at: Instant::now(),
             took: Duration::ZERO,
+            saved: Instant::now(),
             tells_endings: false,
         }
     }
 
     /// Does one scan, or a look.
     pub fn scan(&mut self, focus: Focus) -> Snapshot {
-        let (began, at) = (SystemTime::now(), Instant::now());
+        let (began, at, cpu) = (SystemTime::now(), Instant::now(), reader::cpu_time());
         let scan = self.scanner.scan(focus);
-        if matches!(focus, Focus::All) {
+        let full = matches!(focus, Focus::All);
+        if full {
             self.at = at;
             self.own.note(began, at.elapsed(), &scan);
-            let saved = self.state.as_ref().map(|state| self.scanner.save(state));
-            self.log(&scan.errors, saved.and_then(Result::err));
+            let saved = self.save();
+            self.log(&scan.errors, saved);
         } else {
             self.own.note_look(&scan);
+            // What was shown must not be lost with the agent.
+            if self.saved.elapsed() >= SAVE_EVERY {
+                self.save();
+            }
         }
-        self.took = scan.cpu;
         // A command that looks once has nothing to say about those who left meanwhile.
         if self.tells_endings {
             scan.ended.iter().for_each(Ending::log);
@@ -285,12 +308,21 @@ impl Rounds {
                 let mut jobs = Samples::new(cluster, name, self.selection, self.budget);
                 let mut own = jobs.clone();
                 collector::collect(node, &mut jobs);
-                self.own.note_dropped(jobs.dropped());
+                if full {
+                    self.own.note_dropped(jobs.dropped());
+                }
                 self.own.collect(node, jobs.series(), self.pushes.as_deref(), &mut own);
                 NodeSamples { jobs: (!node.jobs.is_empty()).then_some(jobs), own }
             })
             .collect();
+        self.took = scan.cpu + reader::cpu_time().saturating_sub(cpu);
         Snapshot { at: self.at, period: self.own.period(), nodes, whole: !scan.errors.unlisted() }
+    }
+
+    /// Writes down what a later agent must know; the complaint if it cannot.
+    fn save(&mut self) -> Option<String> {
+        self.saved = Instant::now();
+        self.state.as_ref().and_then(|state| self.scanner.save(state).err())
     }
 
     /// Each complaint once, for as long as it lasts; the counts are in the metrics.

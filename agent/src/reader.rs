@@ -46,6 +46,9 @@ const fn patience(hangs: Hangs) -> Duration {
     }
 }
 
+/// After the deadline, the job that is being read has so much time more.
+const GRACE: Duration = Duration::from_secs(2);
+
 /// How often the scan looks whether the reader still moves.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -173,7 +176,15 @@ struct Batch {
     abandoned: AtomicBool,
 }
 
-/// How many files a reader keeps open: each costs the kernel about 3 KB, and the agent's listener
+/// Ends the scan that a late reading belongs to, so that its I/O is not taken for growth by the next.
+fn closed(mut reading: Reading) -> Task {
+    if let (Some(trail), Some(_)) = (&mut reading.task.trail, &reading.read) {
+        trail.io.finish();
+    }
+    reading.task
+}
+
+/// How many files all readers keep open: each costs the kernel about 3 KB, and the agent's listener
 /// needs descriptors too.
 fn open_files() -> usize {
     const MOST: usize = 4096;
@@ -207,8 +218,9 @@ impl Readers {
 
     /// Jobs whose readers have come back after all; what they read is too old to be told.
     pub fn returned(&mut self) -> Vec<Task> {
-        let back: Vec<Task> = self.done.1.try_iter().map(|reading| reading.task).collect();
-        back.into_iter().filter(|task| self.is_back(task)).collect()
+        let back: Vec<Reading> = self.done.1.try_iter().collect();
+        let back = back.into_iter().filter(|reading| self.is_back(&reading.task));
+        back.map(closed).collect()
     }
 
     /// Whether this is a job that was given up, and no later reading of its cgroup alone.
@@ -263,27 +275,44 @@ impl Readers {
             match self.done.1.recv_timeout(LOOK) {
                 Ok(reading) if self.is_back(&reading.task) => {
                     // One that was given up came back: it is no part of this batch.
-                    outcome.unread.push(reading.task);
-                    continue;
+                    outcome.unread.push(closed(reading));
                 }
                 Ok(reading) => {
                     waiting -= 1;
                     outcome.read.push(reading);
                     moved = (batch.progress.load(Ordering::Relaxed), Instant::now());
-                    continue;
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            let late = Instant::now().checked_duration_since(deadline);
+            if late.is_some() {
+                // The job that is being read is waited for, the others are not.
+                let rest = std::mem::take(&mut *lock(&batch.tasks));
+                waiting = waiting.saturating_sub(rest.len());
+                outcome.unread.extend(rest);
             }
             let progress = batch.progress.load(Ordering::Relaxed);
             if progress != moved.0 {
                 moved = (progress, Instant::now());
             }
-            let late = Instant::now() >= deadline;
             let hangs = batch.at();
-            if late || (moved.1.elapsed() >= patience(hangs) && !reader.wants_cpu()) {
+            let too_late = late.is_some_and(|late| late >= GRACE);
+            let stuck = moved.1.elapsed() >= patience(hangs) && !reader.wants_cpu();
+            if waiting > 0 && (too_late || stuck) {
                 batch.abandoned.store(true, Ordering::SeqCst);
                 let left = std::mem::take(&mut *lock(&batch.tasks));
-                if let Some((key, place)) = lock(&batch.current).take() {
+                let current = lock(&batch.current).take();
+                // It may have come to an end at this very moment.
+                let mut done = false;
+                while let Ok(reading) = self.done.1.try_recv() {
+                    if self.is_back(&reading.task) {
+                        outcome.unread.push(closed(reading));
+                    } else {
+                        done |= current.as_ref().is_some_and(|(key, _)| *key == reading.task.key);
+                        outcome.read.push(reading);
+                    }
+                }
+                if let Some((key, place)) = current.filter(|_| !done) {
                     errors.count(Reason::Stuck);
                     self.stuck.insert(key.clone(), hangs);
                     if hangs == Hangs::Process {
@@ -321,6 +350,9 @@ impl Reader {
                     }
                 }
                 file::end_scan(batch.whole);
+                if batch.whole {
+                    risky.begin_scan();
+                }
             }
         };
         // Without a thread the inbox is gone, and every batch is refused.
@@ -388,6 +420,9 @@ fn read(
             errors: &mut errors,
         };
         found = trail.group.read(&members, &mut trail.io, &mut tools);
+        if !members.complete {
+            (found.totals, found.files, found.io_known) = (None, None, false);
+        }
         if task.threads {
             let cpuset = stats.cpuset.as_deref();
             let totals = threads(&mut trail.threads, &found, cpuset, site, batch, &mut errors);

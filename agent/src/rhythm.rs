@@ -8,8 +8,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// New jobs are looked at so often between scans.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// A look at what changed may take one part in so many of the time.
-const LOOK_SHARE: u32 = 4;
+/// A look at what changed may take one part in so many of the time; a last one, which cannot wait,
+/// half of it.
+const LOOK_SHARE: u32 = 10;
 
 /// However cheap it is, a look does not follow another sooner than this.
 const LEAST_PAUSE: Duration = Duration::from_millis(20);
@@ -34,6 +35,7 @@ pub struct Rhythm {
     period: Duration,
     next_scan: Instant,
     next_look: Instant,
+    next_last: Instant,
     looked: Instant,
 }
 
@@ -41,8 +43,9 @@ impl Rhythm {
     /// The first scan is due at once.
     #[must_use]
     pub fn new(interval: Duration, aligned: bool, share: f64, now: Instant) -> Self {
-        let (next_scan, next_look, looked) = (now, now, now);
-        Self { interval, aligned, share, period: interval, next_scan, next_look, looked }
+        let (next_scan, next_look, next_last, looked) = (now, now, now, now);
+        let period = interval;
+        Self { interval, aligned, share, period, next_scan, next_look, next_last, looked }
     }
 
     /// The time from scan to scan, as it is now.
@@ -63,7 +66,7 @@ impl Rhythm {
         match reason {
             Reason::New => self.next_look.max(self.looked + LOOK_EVERY),
             Reason::Changed => self.next_look,
-            Reason::Last => self.looked + LEAST_PAUSE,
+            Reason::Last => self.next_last,
         }
     }
 
@@ -74,12 +77,16 @@ impl Rhythm {
         let due = self.next_scan.max(now.checked_sub(self.period).unwrap_or(now));
         self.next_scan =
             if self.aligned { now + until_multiple(time, self.period) } else { due + self.period };
-        self.looked(now, took);
+        self.looked(now, took, Reason::New);
     }
 
     /// A look is done that took so much CPU.
-    pub fn looked(&mut self, now: Instant, took: Duration) {
-        self.looked = now;
+    pub fn looked(&mut self, now: Instant, took: Duration, reason: Reason) {
+        // A last look reads no new jobs.
+        if reason != Reason::Last {
+            self.looked = now;
+        }
+        self.next_last = now + took.max(LEAST_PAUSE);
         self.next_look = now + (took * LOOK_SHARE).max(LEAST_PAUSE);
     }
 
@@ -149,14 +156,17 @@ mod tests {
     fn looks_take_a_part_of_the_time_at_most() {
         let now = Instant::now();
         let mut rhythm = Rhythm::new(15 * SECOND, true, 0.1, now);
-        rhythm.looked(now, Duration::from_millis(1));
+        rhythm.looked(now, Duration::from_millis(1), Reason::New);
         assert_eq!(rhythm.next_look(Reason::Changed) - now, LEAST_PAUSE);
         assert_eq!(rhythm.next_look(Reason::New) - now, LOOK_EVERY);
-        rhythm.looked(now, Duration::from_millis(100));
-        assert_eq!(rhythm.next_look(Reason::Changed) - now, Duration::from_millis(400));
-        assert_eq!(rhythm.next_look(Reason::New) - now, LOOK_EVERY);
-        rhythm.looked(now, SECOND);
-        assert_eq!(rhythm.next_look(Reason::New) - now, 4 * SECOND);
-        assert_eq!(rhythm.next_look(Reason::Last) - now, LEAST_PAUSE, "it cannot wait");
+        rhythm.looked(now, Duration::from_millis(100), Reason::New);
+        assert_eq!(rhythm.next_look(Reason::Changed) - now, SECOND);
+        assert_eq!(rhythm.next_look(Reason::New) - now, SECOND);
+        rhythm.looked(now, SECOND, Reason::New);
+        assert_eq!(rhythm.next_look(Reason::New) - now, 10 * SECOND);
+        assert_eq!(rhythm.next_look(Reason::Last) - now, SECOND, "it can wait less");
+        let later = now + SECOND / 10;
+        rhythm.looked(later, Duration::from_millis(1), Reason::Last);
+        assert_eq!(rhythm.next_look(Reason::New) - now, LOOK_EVERY, "one for new jobs stays due");
     }
 }

@@ -69,6 +69,10 @@ pub struct Run {
     pub environment: Option<Environment>,
     /// The last sample.
     pub last: Option<JobSample>,
+    /// Not to be reported.
+    pub hidden: bool,
+    /// Since when it has been gone.
+    pub gone: Option<Instant>,
     /// For how many scans it has been gone.
     pub lingered: u32,
     /// Its directory was made anew, and whether for the same run is not known yet.
@@ -110,6 +114,15 @@ impl Run {
         self.sluid != sluid || (self.same_directory_only && self.cpu.is_remade(generation))
     }
 
+    /// Keeps the counters alone: what a job that is gone needs to go on if it comes back.
+    pub fn forget_processes(&mut self) {
+        self.last = None;
+        self.watched = Vec::new();
+        if let Some(trail) = &mut self.trail {
+            trail.group = Group::default();
+        }
+    }
+
     /// Whether the environment says that this is another run than the one before. It is asked when
     /// the directory was made anew: a new step of the same run, or a requeue.
     pub fn is_requeue(&self) -> bool {
@@ -122,16 +135,24 @@ impl Run {
 
     /// Cores kept busy since the full scan before. `now` is when the CPU time was read. A look in
     /// between tells what the scan before told, or, of a new job, what it has done since its first.
-    pub fn rate(&mut self, total: Option<Duration>, now: Instant, full: bool) -> Option<f64> {
+    pub fn rate(
+        &mut self,
+        total: Option<Duration>,
+        now: Instant,
+        full: bool,
+        least: Duration,
+    ) -> Option<f64> {
         let total = total?;
         let Some((then, earlier)) = self.before else {
             self.before = Some((now, total));
             return None;
         };
-        if !full && self.busy.is_some() {
+        // The kernel's account moves in ticks: over a few of them a rate is chance.
+        let elapsed = now.saturating_duration_since(then);
+        if elapsed < least || (!full && self.busy.is_some()) {
             return self.busy;
         }
-        let elapsed = now.saturating_duration_since(then).as_secs_f64();
+        let elapsed = elapsed.as_secs_f64();
         let busy = (elapsed > 0.0).then(|| total.saturating_sub(earlier).as_secs_f64() / elapsed);
         if full {
             self.before = Some((now, total));
@@ -193,8 +214,8 @@ impl Run {
             }
             looked_at += 1;
             let read = environment::read(risky, *id);
-            if matches!(read, Err(ReadError::Stuck { .. })) {
-                // Its one reader may come back; the next scan asks what became of it.
+            if matches!(read, Err(ReadError::Stuck { .. } | ReadError::Vanished { .. })) {
+                // Its one reader may come back, or it is in the middle of an exec.
                 self.environments_read.remove(&(*id, stat.name.clone()));
             }
             if let Some(read) = errors.take(read)

@@ -1,5 +1,6 @@
 //! One scan: from directories and processes to nodes with their jobs.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use crate::kernel::cgroup::{Hierarchy, JobPlace, NothingToRead};
 use crate::kernel::error::Errors;
 use crate::kernel::members;
 use crate::node::{JobSample, Node};
-use crate::reader::{Hangs, Key, Readers, Reading, Site, Task, cpu_time};
+use crate::reader::{Hangs, Key, Readers, Reading, Site, Task};
 use crate::run::Run;
 use crate::scheduler;
 use crate::sluid::{self, Sluids};
@@ -24,6 +25,13 @@ use crate::state::State;
 
 /// For so long a job is new, and looked at between scans.
 pub const NEW: Duration = Duration::from_secs(15);
+
+/// For so long a job that is gone is remembered: without an extern step, Slurm removes a job's
+/// directory between two steps.
+const DORMANT: Duration = Duration::from_secs(3600);
+
+/// No more than this many of them.
+const MOST_DORMANT: usize = 128;
 
 /// How long cgroup files alone may take.
 const BARE: Duration = Duration::from_secs(2);
@@ -52,7 +60,7 @@ pub struct Scan {
     pub skipped: u64,
     /// Jobs and files whose readers have not come back.
     pub stuck: u64,
-    /// CPU time that it took: what it takes away from others.
+    /// CPU time that its readers took.
     pub cpu: Duration,
 }
 
@@ -145,7 +153,7 @@ impl Scanner {
     #[must_use]
     pub fn steps_and_tasks(&mut self, node: &NodeName) -> (usize, usize) {
         let mut errors = Errors::default();
-        let places = self.hierarchy.jobs(&mut errors);
+        let places = self.hierarchy.jobs(true, &mut errors);
         places
             .iter()
             .filter(|place| self.host.node_of(place.node.as_ref()).as_ref() == Some(node))
@@ -182,7 +190,7 @@ impl Scanner {
 
     /// Reads everything that `focus` asks for; the rest stands as it was.
     pub fn scan(&mut self, focus: Focus) -> Scan {
-        let (full, began) = (matches!(focus, Focus::All), cpu_time());
+        let full = matches!(focus, Focus::All);
         let deadline = Instant::now() + self.config.deadline.0;
         let mut errors = Errors::default();
         for task in self.readers.returned() {
@@ -195,7 +203,7 @@ impl Scanner {
         self.desk.begin_scan(full);
 
         let mut round = Round::default();
-        let places = self.hierarchy.jobs(&mut errors);
+        let places = self.hierarchy.jobs(full, &mut errors);
         let threads = full && self.threads_are_due();
         let tasks = self.tasks(places, focus, threads, &mut round, &mut errors);
         let mut outcome = self.readers.read(tasks, full, deadline, &mut errors);
@@ -214,11 +222,11 @@ impl Scanner {
         round.skipped = outcome.unread.len().try_into().unwrap_or(u64::MAX);
         for task in std::mem::take(&mut outcome.unread) {
             let Some(run) = self.runs.get_mut(&task.key) else { continue };
-            round.jobs.extend(run.last.clone().map(|last| (task.key, last)));
             if task.trail.is_some() {
                 run.trail = task.trail;
             }
         }
+        self.let_stand(&mut round);
         if full {
             self.leftovers = std::mem::take(&mut round.leftovers);
         }
@@ -236,7 +244,20 @@ impl Scanner {
             ended,
             skipped: round.skipped,
             stuck: stuck.try_into().unwrap_or(u64::MAX),
-            cpu: outcome.cpu + cpu_time().saturating_sub(began),
+            cpu: outcome.cpu,
+        }
+    }
+
+    /// Jobs whose directory is there and that were not read are shown as they were, with the time
+    /// until which they are covered. One that has ended does not come back that way.
+    fn let_stand(&self, round: &mut Round) {
+        for key in &round.present {
+            let standing = self.runs.get(key).filter(|run| !run.told && !run.hidden);
+            if let Some(last) = standing.and_then(|run| run.last.clone())
+                && !round.jobs.contains_key(key)
+            {
+                round.jobs.insert(key.clone(), last);
+            }
         }
     }
 
@@ -271,13 +292,13 @@ impl Scanner {
         round: &mut Round,
         errors: &mut Errors,
     ) -> Vec<Task> {
-        let places = self.name(places, errors);
-        self.arrivals.retain(|key, _| places.iter().any(|(known, _)| known == key));
-        let mut seen = BTreeSet::new();
+        let mut places = self.name(places, errors);
+        // Of two directories for one job, the one of the later run is the job's.
+        places.sort_by_cached_key(|(key, place)| (key.clone(), Reverse(sluid(place))));
         let mut tasks = Vec::new();
         for (key, place) in places {
-            if !seen.insert(key.clone()) {
-                // Two directories for one job: one is what an earlier run left behind.
+            if !round.present.insert(key.clone()) {
+                // The other is what an earlier run left behind.
                 *round.leftovers.entry(key.0).or_insert(0) += 1;
                 continue;
             }
@@ -296,10 +317,9 @@ impl Scanner {
                     self.runs.entry(key.clone()).or_insert_with(|| Run::new(sluid(&place), None));
                 let (trail, parts_seen) = (run.trail.take(), run.parts_seen);
                 tasks.push(Task { key, place, trail, parts_seen, threads });
-            } else if let Some(last) = self.runs.get(&key).and_then(|run| run.last.clone()) {
-                round.jobs.insert(key, last);
             }
         }
+        self.arrivals.retain(|key, _| round.present.contains(key));
         tasks.sort_by_cached_key(|task| {
             self.runs.get(&task.key)?.last.as_ref().map(|last| last.covered_until)
         });
@@ -373,7 +393,10 @@ impl Scanner {
         let mut endings = Vec::new();
         self.runs.retain(|key, run| {
             if round.jobs.contains_key(key) {
-                run.lingered = 0;
+                (run.lingered, run.gone) = (0, None);
+                return true;
+            }
+            if run.hidden && round.present.contains(key) {
                 return true;
             }
             if !unlisted && !run.told {
@@ -388,9 +411,29 @@ impl Scanner {
                 let ended = JobSample { ended: !unlisted, cores_busy: None, ..last };
                 round.jobs.insert(key.clone(), ended);
             }
-            lingers
+            // The next step may make the directory anew, and the counters go on then.
+            let gone = *run.gone.get_or_insert_with(Instant::now);
+            if !lingers {
+                run.forget_processes();
+            }
+            lingers || gone.elapsed() < DORMANT
         });
+        self.forget_oldest();
         endings
+    }
+
+    /// Of jobs that are gone, only so many are remembered.
+    fn forget_oldest(&mut self) {
+        let dormant = |run: &Run| run.lingered > self.config.linger;
+        let mut gone: Vec<Instant> =
+            self.runs.values().filter(|run| dormant(run)).filter_map(|run| run.gone).collect();
+        if gone.len() <= MOST_DORMANT {
+            return;
+        }
+        gone.sort_unstable();
+        let Some(oldest) = gone.get(gone.len() - MOST_DORMANT).copied() else { return };
+        let most = self.config.linger;
+        self.runs.retain(|_, run| run.lingered <= most || run.gone.is_none_or(|at| at >= oldest));
     }
 
     fn nodes(&self, jobs: BTreeMap<Key, JobSample>) -> Vec<Node> {
@@ -428,6 +471,8 @@ struct Round {
     jobs: BTreeMap<Key, JobSample>,
     leftovers: BTreeMap<NodeName, u64>,
     skipped: u64,
+    /// All jobs whose directory is there.
+    present: BTreeSet<Key>,
 }
 
 impl Round {
@@ -439,11 +484,13 @@ impl Round {
             }
             Verdict::Leftover(run) => {
                 *self.leftovers.entry(key.0.clone()).or_insert(0) += 1;
+                self.present.remove(&key);
                 // Its last values linger if it was a job a moment ago.
-                if run.last.is_some() {
+                if run.since.is_some() {
                     runs.insert(key, *run);
                 }
             }
+            Verdict::Hidden(run) => _ = runs.insert(key, *run),
             Verdict::Again(_) | Verdict::Nothing => {}
         }
     }

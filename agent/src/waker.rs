@@ -20,6 +20,18 @@ pub fn reason(changed: &BTreeSet<PathBuf>) -> Option<Reason> {
     changed.iter().map(of).max()
 }
 
+/// Takes what changed out of the list: all of it, or only what a last look is for.
+pub fn take(changed: &mut BTreeSet<PathBuf>, last: bool) -> BTreeSet<PathBuf> {
+    if !last {
+        return std::mem::take(changed);
+    }
+    let (taken, rest) = std::mem::take(changed)
+        .into_iter()
+        .partition(|path| path.file_name().is_some_and(|name| name == EVENTS));
+    *changed = rest;
+    taken
+}
+
 /// Waits for the kernel's word that something changed.
 #[derive(Debug)]
 pub struct Waker(Option<(Watch, AsyncFd<OwnedFd>)>);

@@ -208,7 +208,7 @@ catalogue! {
     JOBS_MEMORY_LIMIT_HITS: Counter Modern Count "jobs_memory_limit_hits_total" [],
         "How often the job reached its memory limit and the kernel had to make room (v1 memory.failcnt, v2 max in memory.events), ended steps included; reaching it is harmless while page cache can go";
     JOBS_MEMORY_OOM_KILLS: Counter Modern Count "jobs_memory_oom_kills_total" [],
-        "Processes of the job that the kernel killed because memory ran out (oom_kill of memory.events, on v1 of memory.oom_control), ended steps included";
+        "Processes of the job that the kernel killed because memory ran out (oom_kill of memory.events, on v1 of memory.oom_control), ended steps included as far as they were seen";
     JOBS_MEMORY_PEAK: Gauge Modern Bytes "jobs_memory_peak_bytes" [],
         "Highest jobs_memory_usage_bytes that the kernel has seen, page cache included";
     JOBS_MEMORY_RSS: Gauge Modern Bytes "jobs_memory_rss_bytes" [],

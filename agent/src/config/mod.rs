@@ -195,6 +195,10 @@ impl Config {
         if !(least..=most).contains(&self.deadline.0) {
             return senseless("deadline", "must be from 100ms to 60m");
         }
+        let threads = self.threads.interval.0;
+        if threads > most || (Duration::from_millis(1)..least).contains(&threads) {
+            return senseless("threads.interval", "must be from 100ms to 60m, or 0s for never");
+        }
         if !(self.quiet.share > 0.0 && self.quiet.share <= 1.0) {
             return senseless("quiet.share", "must be above 0 and at most 1");
         }
@@ -281,6 +285,7 @@ mod tests {
             ("deadline = \"0s\"", "deadline"),
             ("[quiet]\nshare = 0", "quiet.share"),
             ("[quiet]\nnice = 20", "quiet.nice"),
+            ("[threads]\ninterval = \"18446744073709551615s\"", "threads.interval"),
             ("[limits]\nseries_per_job = 0", "limits"),
             ("[[file_classes]]\nname = \"\"", "file_classes"),
             ("[quiet]\nshare = nan", "quiet.share"),

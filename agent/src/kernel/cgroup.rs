@@ -205,11 +205,11 @@ impl Hierarchy {
         }
     }
 
-    /// Every job directory of every scope.
-    pub fn jobs(&mut self, errors: &mut Errors) -> Vec<JobPlace> {
+    /// Every job directory of every scope; new scopes are looked for if it is a `full` look.
+    pub fn jobs(&mut self, full: bool, errors: &mut Errors) -> Vec<JobPlace> {
         match self {
-            Self::V1(v1) => v1.jobs(errors),
-            Self::V2(v2) => v2.jobs(errors),
+            Self::V1(v1) => v1.jobs(full, errors),
+            Self::V2(v2) => v2.jobs(full, errors),
         }
     }
 

@@ -47,14 +47,14 @@ impl V1 {
     }
 
     /// Every job directory, those of one job put together.
-    pub fn jobs(&mut self, errors: &mut Errors) -> Vec<JobPlace> {
+    pub fn jobs(&mut self, full: bool, errors: &mut Errors) -> Vec<JobPlace> {
         // Slurm uses the same path in every controller that it uses: one search serves all.
         let mut places: Vec<JobPlace> = Vec::new();
         let mut leader: Option<Scopes> = None;
         for (controller, scopes) in &mut self.controllers {
             let jobs = match &leader {
-                Some(leader) => scopes.jobs_like(leader, errors),
-                None => scopes.jobs(errors),
+                Some(leader) => scopes.jobs_like(leader, full, errors),
+                None => scopes.jobs(full, errors),
             };
             if leader.is_none() && scopes.known().next().is_some() {
                 leader = Some(scopes.clone());

@@ -36,9 +36,9 @@ impl V2 {
     }
 
     /// Every job directory.
-    pub fn jobs(&mut self, errors: &mut Errors) -> Vec<JobPlace> {
+    pub fn jobs(&mut self, full: bool, errors: &mut Errors) -> Vec<JobPlace> {
         self.scopes
-            .jobs(errors)
+            .jobs(full, errors)
             .into_iter()
             .map(|found| JobPlace {
                 node: found.node,

@@ -45,6 +45,10 @@ const MOST_GPUS: usize = 64;
 /// If the process is gone, may not be read, or does not let itself be read in time.
 pub fn read(risky: &mut Risky, process: ProcessId) -> Result<Environment, ReadError> {
     let bytes = risky.read(process, "environ")?;
+    if bytes.is_empty() {
+        // In the middle of an exec, or at its end.
+        return Err(ReadError::Vanished { path: risky.path(process.pid, "environ") });
+    }
     parse(&bytes).map_err(|found| {
         let path = risky.path(process.pid, "environ");
         ReadError::malformed(&path, "a list of GPU numbers", &found)

@@ -176,6 +176,12 @@ impl Errors {
         self.add(error);
     }
 
+    /// The failures of one job: what could not be listed there makes no other job unknown.
+    #[must_use]
+    pub fn as_part(self) -> Self {
+        Self { unlisted: false, ..self }
+    }
+
     /// Takes over the failures of a part of the scan.
     pub fn merge(&mut self, part: Self) {
         for (reason, count) in part.counts {

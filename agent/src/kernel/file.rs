@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::error::ReadError;
 
@@ -23,10 +24,22 @@ thread_local! {
 struct OpenFiles {
     most: usize,
     scan: u64,
-    files: HashMap<PathBuf, (File, u64)>,
+    files: HashMap<PathBuf, (Kept, u64)>,
 }
 
-/// This thread keeps up to `most` files open from now on.
+/// How many files all threads keep open: one that hangs keeps its own.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
+
+#[derive(Debug)]
+struct Kept(File);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        KEPT.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// This thread keeps files open from now on, as long as all threads have no more than `most`.
 pub fn keep_open(most: usize) {
     OPEN.with_borrow_mut(|open| open.most = most);
 }
@@ -54,7 +67,7 @@ fn read_start(path: &Path, room: &mut [u8]) -> io::Result<usize> {
     OPEN.with_borrow_mut(|open| {
         let scan = open.scan;
         if let Some((file, used)) = open.files.get_mut(path) {
-            if let Ok(length) = file.read_at(room, 0) {
+            if let Ok(length) = file.0.read_at(room, 0) {
                 *used = scan;
                 return Ok(length);
             }
@@ -62,8 +75,9 @@ fn read_start(path: &Path, room: &mut [u8]) -> io::Result<usize> {
         }
         let file = File::open(path)?;
         let length = file.read_at(room, 0)?;
-        if open.files.len() < open.most && is_the_kernels(&file) {
-            open.files.insert(path.to_path_buf(), (file, scan));
+        if KEPT.load(Ordering::Relaxed) < open.most && is_the_kernels(&file) {
+            KEPT.fetch_add(1, Ordering::Relaxed);
+            open.files.insert(path.to_path_buf(), (Kept(file), scan));
         }
         Ok(length)
     })

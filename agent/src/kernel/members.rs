@@ -21,6 +21,8 @@ pub struct Members {
     pub of_extern: BTreeSet<Pid>,
     /// Those in the directory that Slurm keeps for its own daemon.
     pub stepds: BTreeSet<Pid>,
+    /// Whether every list could be read.
+    pub complete: bool,
     /// Whether every directory with a process of the job is frozen: the job is suspended. `None` if
     /// it has no process, or the kernel does not say.
     pub frozen: Option<bool>,
@@ -41,11 +43,16 @@ pub fn read(
         Version::V1 => cgroup_v1::tracking_dir(place),
         Version::V2 => place.dirs.first().map(|(_, path)| path.as_path()),
     };
-    let mut walk = Walk { layout, scheduler, members: Members::default(), errors };
+    let mut own = Errors::default();
+    let mut walk = Walk { layout, scheduler, members: Members::default(), errors: &mut own };
     if let Some(dir) = dir {
         walk.enter(dir, &mut Vec::new(), false);
     }
-    walk.members
+    let mut members = walk.members;
+    // What is missing is missing of this job; the others are as well as before.
+    members.complete = !own.unlisted();
+    errors.merge(own.as_part());
+    members
 }
 
 struct Walk<'a> {

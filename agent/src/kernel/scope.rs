@@ -76,9 +76,11 @@ impl Scopes {
         &self.holders
     }
 
-    /// Every job directory below every scope.
-    pub fn jobs(&mut self, errors: &mut Errors) -> Vec<Found> {
-        self.refresh(errors);
+    /// Every job directory below every scope; new scopes are looked for if it is a `full` look.
+    pub fn jobs(&mut self, full: bool, errors: &mut Errors) -> Vec<Found> {
+        if full {
+            self.refresh(errors);
+        }
         self.list(errors)
     }
 
@@ -92,7 +94,7 @@ impl Scopes {
     }
 
     /// Every job directory below the scopes that `leader` knows below its own mount.
-    pub fn jobs_like(&mut self, leader: &Self, errors: &mut Errors) -> Vec<Found> {
+    pub fn jobs_like(&mut self, leader: &Self, full: bool, errors: &mut Errors) -> Vec<Found> {
         let here = |scope: &Scope| {
             let path = self.root.join(scope.path.strip_prefix(&leader.root).ok()?);
             path.is_dir().then(|| Scope { path, node: scope.node.clone() })
@@ -102,8 +104,8 @@ impl Scopes {
             self.known = here;
         } else if self.known.is_empty() && self.until_search > 0 {
             // Slurm does not use this controller: it is searched seldom.
-            self.until_search -= 1;
-        } else {
+            self.until_search -= u32::from(full);
+        } else if full {
             self.refresh(errors);
         }
         self.list(errors)

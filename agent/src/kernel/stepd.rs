@@ -22,11 +22,14 @@ pub fn is_stepd(proc: &mut Proc, pid: Pid, stat: &Stat) -> bool {
 /// What the extern step runs to keep itself alive: not the job's doing.
 const PLACEHOLDER: &[u8] = b"sleep\x00100000000\x00";
 
-/// Whether this process of an extern step is its placeholder.
-pub fn is_placeholder(risky: &mut Risky, id: ProcessId, stat: &Stat) -> bool {
-    stat.name == "sleep"
-        && stat.state != 'D'
-        && risky.read(id, "cmdline").is_ok_and(|line| line == PLACEHOLDER)
+/// Whether this process of an extern step is its placeholder; `None` if it does not say now.
+pub fn is_placeholder(risky: &mut Risky, id: ProcessId, stat: &Stat) -> Option<bool> {
+    if stat.state == 'D' {
+        return None;
+    }
+    let line = risky.read(id, "cmdline").ok()?;
+    // In the middle of an exec there is none.
+    (!line.is_empty()).then(|| line == PLACEHOLDER)
 }
 
 /// The jobs that slurmstepds on this host look after, by the titles of those processes. A title is

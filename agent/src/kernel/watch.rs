@@ -52,15 +52,17 @@ impl Watch {
             }
             keep
         });
-        let flags = AddWatchFlags::IN_CREATE
-            | AddWatchFlags::IN_DELETE
-            | AddWatchFlags::IN_MODIFY
-            | AddWatchFlags::IN_MOVED_TO;
+        // A directory would tell of every change of a file in it, and a job at its memory limit
+        // changes one a hundred times a second.
+        let in_directory =
+            AddWatchFlags::IN_CREATE | AddWatchFlags::IN_DELETE | AddWatchFlags::IN_MOVED_TO;
         let mut added = false;
         for path in wanted {
             if self.paths.len() >= MOST || self.paths.contains_key(path) {
                 continue;
             }
+            let is_file = path.file_name().is_some_and(|name| name == EVENTS);
+            let flags = if is_file { AddWatchFlags::IN_MODIFY } else { in_directory };
             // One that is gone by now is nothing to watch.
             if let Ok(descriptor) = self.inotify.add_watch(path, flags) {
                 self.paths.insert(path.clone(), descriptor);
@@ -76,6 +78,11 @@ impl Watch {
         let mut fired = BTreeSet::new();
         while let Ok(events) = self.inotify.read_events() {
             for event in events {
+                if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
+                    // What was lost may have been anything.
+                    fired.extend(self.paths.keys().cloned());
+                    continue;
+                }
                 let Some(path) = self.by_descriptor.get(&event.wd).cloned() else { continue };
                 if event.mask.contains(AddWatchFlags::IN_IGNORED) {
                     self.by_descriptor.remove(&event.wd);
