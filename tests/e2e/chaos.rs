@@ -252,8 +252,11 @@ fn a_minute_of_chaos_breaks_nothing_and_no_counter_goes_back() {
     let node = &format!("stwchaos{}", std::process::id());
     // Without the leave to scan less often when it costs much.
     let config = dir.path().join("agent.toml");
-    fs::write(&config, "interval = \"300ms\"\nlinger = 2\nlog = \"warn\"\n[quiet]\nshare = 1.0\n")
-        .unwrap();
+    std::fs::write(
+        &config,
+        "interval = \"300ms\"\nlinger = 2\nlog = \"warn\"\n[quiet]\nshare = 1.0\n",
+    )
+    .unwrap();
     let mut agent = Served::start(&["--node", node, "--config", config.to_str().unwrap()]);
     // So that the node is there from the first to the last scan; it takes all with it at the end.
     let _keeper = JobGroup::make(node, 0, 929_999);
