@@ -25,6 +25,8 @@ pub fn config() -> Config {
         Config { interval: Span(Duration::from_secs(1)), linger: 0, ..Config::default() };
     config.scrape.listen = ([127, 0, 0, 1], 0).into();
     config.push.spread = 0.0;
+    // A debug build is slow; tests want their scans all the same.
+    config.quiet.share = 1.0;
     // Agents of several tests run at once; each starts anew.
     config.paths.state = std::path::PathBuf::new();
     config.paths.slurm_conf = Some(Testbed::get().slurm_conf().into());

@@ -19,10 +19,13 @@ pub fn client() -> &'static Client {
     })
 }
 
-/// Asks for a page.
+/// Asks for a page; once more if the connection was closed, as an agent does with an old one.
 ///
 /// # Errors
 /// If nobody answers.
 pub fn get(url: &str) -> reqwest::Result<reqwest::blocking::Response> {
-    client().get(url).send()
+    match client().get(url).send() {
+        Err(error) if !error.is_timeout() => client().get(url).send(),
+        answer => answer,
+    }
 }
