@@ -25,7 +25,7 @@ use crate::node::{Files, Processes};
 const LINKS_EVERY: u64 = 20;
 
 /// So many processes of a job are enough to learn whose it is.
-const FIRST: usize = 32;
+const FIRST: usize = 16;
 
 /// What is kept of a process from scan to scan.
 #[derive(Debug)]

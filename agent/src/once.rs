@@ -6,7 +6,7 @@ use anyhow::bail;
 
 use crate::Rounds;
 use crate::config::Config;
-use crate::output::exposition::{Format, encode};
+use crate::output::text;
 use crate::scan::{Focus, Scanner};
 
 /// Scans twice, `window` apart, so that rates have something to stand on, and gives the second as
@@ -25,5 +25,5 @@ pub fn run(config: &Config, window: Duration) -> anyhow::Result<String> {
             "the cluster's name is not known: give --cluster NAME, set 'cluster' in the configuration, or point SLURM_CONF at slurm.conf"
         );
     }
-    Ok(String::from_utf8(encode(&snapshot.samples(), Format::Text)?)?)
+    Ok(text::write(&snapshot.samples())?)
 }

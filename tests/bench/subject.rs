@@ -5,7 +5,7 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 use steward_agent::Rounds;
 use steward_agent::config::{Config, Span};
-use steward_agent::output::exposition::{Format, encode};
+use steward_agent::output::text;
 use steward_agent::scan::{Focus, Scanner};
 
 use crate::workload::NODE;
@@ -40,7 +40,7 @@ impl Subject {
         let start = cpu();
         let snapshot = self.rounds.scan(Focus::All);
         let scanned = cpu();
-        let body = encode(&snapshot.samples(), Format::Text).expect("a body");
+        let body = text::write(&snapshot.samples()).expect("a body");
         let end = cpu();
         assert!(!body.is_empty(), "nothing was exported");
         Cost { whole: end - start, encoding: end - scanned }

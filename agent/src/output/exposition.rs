@@ -3,14 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, prometheus_protobuf, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
-use steward_common::metric::{JOB_LABEL, Kind, MetricDef, NODE_LABELS};
+use steward_common::metric::{JOB_LABEL, Kind, NODE_LABELS};
 
-use crate::sample::{Point, Samples};
+use crate::publish::Snapshot;
+use crate::sample::{Family, Point, Samples};
 
 /// The formats that Prometheus understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,21 +61,23 @@ impl Format {
     }
 }
 
-/// Writes the samples of several nodes, each metric once with the points of all of them.
+/// Writes a snapshot, each metric once with the points of all nodes.
 ///
 /// # Errors
 /// If prometheus-client refuses a metric.
-pub fn encode(samples: &[&Samples], format: Format) -> Result<Vec<u8>, EncodeError> {
+pub fn encode(snapshot: &Arc<Snapshot>, format: Format) -> Result<Vec<u8>, EncodeError> {
+    let samples = snapshot.samples();
     if format == Format::Text {
-        return Ok(super::text::write(samples)?.into_bytes());
+        return Ok(super::text::write(&samples)?.into_bytes());
     }
+    let series: usize = samples.iter().map(|one| one.series()).sum();
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Merged::new(samples)));
+    registry.register_collector(Box::new(Page(Arc::clone(snapshot))));
     match format {
         Format::Protobuf => prometheus_protobuf::encode_to_vec(&registry)
             .map_err(|error| EncodeError(error.to_string())),
         Format::OpenMetrics | Format::Text => {
-            let mut out = String::new();
+            let mut out = String::with_capacity(series * super::text::LINE);
             text::encode(&mut out, &registry)?;
             Ok(out.into_bytes())
         }
@@ -91,56 +95,50 @@ impl From<fmt::Error> for EncodeError {
     }
 }
 
-/// One series: all its labels and its value.
-type Series = (Vec<(&'static str, String)>, f64);
-
+/// A snapshot as prometheus-client sees it. Labels are put together a series at a time: a copy of
+/// all would be larger than all else that the agent holds.
 #[derive(Debug)]
-struct Merged {
-    families: BTreeMap<&'static str, (&'static MetricDef, Vec<Series>)>,
-}
+struct Page(Arc<Snapshot>);
 
-impl Merged {
-    fn new(samples: &[&Samples]) -> Self {
-        let mut families: BTreeMap<_, (_, Vec<Series>)> = BTreeMap::new();
+impl Collector for Page {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
+        let samples = self.0.samples();
+        let mut families: BTreeMap<&str, Vec<(&Samples, &Family)>> = BTreeMap::new();
         for one in samples {
-            let [cluster, instance] = NODE_LABELS;
-            let node = [(cluster, one.cluster.to_string()), (instance, one.node.to_string())];
             for family in one.families() {
-                let entry = families.entry(family.def.name).or_insert((family.def, Vec::new()));
-                entry.1.extend(family.points.iter().map(|point| series(&node, point)));
+                families.entry(family.def.name).or_default().push((one, family));
             }
         }
-        Self { families }
-    }
-}
-
-fn series(node: &[(&'static str, String)], point: &Point) -> Series {
-    let job = point.job.map(|job| (JOB_LABEL, job.to_string()));
-    let labels = node.iter().cloned().chain(job).chain(point.labels.iter().cloned());
-    (labels.collect(), point.value)
-}
-
-impl Collector for Merged {
-    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        for (def, series) in self.families.values() {
+        for parts in families.values() {
+            let Some((_, first)) = parts.first() else { continue };
             // prometheus-client writes the suffix of a counter itself.
-            let (name, kind) = match def.kind {
-                Kind::Counter => (def.name.trim_end_matches("_total"), MetricType::Counter),
-                Kind::Gauge => (def.name, MetricType::Gauge),
+            let (name, kind) = match first.def.kind {
+                Kind::Counter => (first.def.name.trim_end_matches("_total"), MetricType::Counter),
+                Kind::Gauge => (first.def.name, MetricType::Gauge),
             };
-            let mut metric = encoder.encode_descriptor(name, def.help, None, kind)?;
-            for (labels, value) in series {
-                let mut one = metric.encode_family(labels)?;
-                match def.kind {
-                    Kind::Counter => {
-                        one.encode_counter::<[(&str, &str); 0], _, f64>(value, None)?
+            let mut metric = encoder.encode_descriptor(name, first.def.help, None, kind)?;
+            for (node, family) in parts {
+                for point in &family.points {
+                    let labels = labels(node, point);
+                    let mut one = metric.encode_family(&labels)?;
+                    match first.def.kind {
+                        Kind::Counter => {
+                            one.encode_counter::<[(&str, &str); 0], _, f64>(&point.value, None)?
+                        }
+                        Kind::Gauge => one.encode_gauge(&point.value)?,
                     }
-                    Kind::Gauge => one.encode_gauge(value)?,
                 }
             }
         }
         Ok(())
     }
+}
+
+fn labels(node: &Samples, point: &Point) -> Vec<(&'static str, String)> {
+    let [cluster, instance] = NODE_LABELS;
+    let node = [(cluster, node.cluster.to_string()), (instance, node.node.to_string())];
+    let job = point.job.map(|job| (JOB_LABEL, job.to_string()));
+    node.into_iter().chain(job).chain(point.labels.iter().cloned()).collect()
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use reqwest::{Client, Method, Url, header};
 use steward_common::causes::with_causes;
 use steward_common::id::{ClusterName, NodeName};
 
-use super::exposition::{Format, encode};
+use super::exposition::Format;
+use super::text;
 use crate::config::Push;
 use crate::publish::{Latest, Pushes, Snapshot};
 use crate::sample::Samples;
@@ -201,8 +202,8 @@ impl Pusher {
     }
 
     async fn put(&mut self, group: &str, key: &Key, samples: &Samples) -> Answer {
-        match encode(&[samples], Format::Text) {
-            Ok(body) => self.request(Method::PUT, group, key, body).await,
+        match text::write(&[samples]) {
+            Ok(body) => self.request(Method::PUT, group, key, body.into_bytes()).await,
             Err(error) => {
                 tracing::error!(%error, "nothing pushed");
                 Answer::Refused

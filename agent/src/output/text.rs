@@ -43,7 +43,7 @@ pub fn write(samples: &[&Samples]) -> Result<String, fmt::Error> {
 }
 
 /// About as long as a line is.
-const LINE: usize = 96;
+pub const LINE: usize = 96;
 
 /// The labels that all lines of a node begin with.
 fn node_labels(samples: &Samples) -> String {
@@ -105,7 +105,6 @@ impl fmt::Display for Number {
 mod tests {
     use steward_common::metric;
 
-    use crate::output::exposition::{Format, encode};
     use crate::sample::{Budget, Samples, Selection};
 
     fn written(selection: Selection) -> String {
@@ -124,7 +123,7 @@ mod tests {
             samples
         };
         let (one, two) = (node("n1"), node("n2"));
-        String::from_utf8(encode(&[&one, &two], Format::Text).unwrap()).unwrap()
+        super::write(&[&one, &two]).unwrap()
     }
 
     #[test]
