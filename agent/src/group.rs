@@ -22,7 +22,7 @@ use crate::node::{Files, Processes};
 
 /// The links of a process's descriptors are read when it is new, when their number changes, and
 /// every so many scans: a file closed and another opened leave the number as it was.
-const LINKS_EVERY: u64 = 20;
+const LINKS_EVERY: u64 = 40;
 
 /// So many processes of a job are enough to learn whose it is.
 const FIRST: usize = 16;
