@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steward_common::id::Uid;
-use steward_common::slurm::cgroup_path::JobDir;
+use steward_common::id::{JobId, Uid};
 
 use crate::config::{Config, UserRef};
 use crate::kernel::error::{Errors, Reason};
@@ -32,8 +31,8 @@ pub enum Verdict {
     Again(Box<Run>),
     /// A job that is not to be reported.
     Hidden(Box<Run>),
-    /// Nothing was read, and nothing is known.
-    Nothing,
+    /// Its directory went, or was made anew, while it was read: it stands as it was.
+    Unread(Box<Run>),
 }
 
 /// Where readings are judged, with the books that it takes.
@@ -106,15 +105,8 @@ impl Desk {
         if reading.task.trail.is_some() {
             run.trail = reading.task.trail;
         }
-        let Some(read) = reading.read else {
-            // The job stands as it was; the next scan will see what became of it.
-            let last = run.last.clone();
-            return last.map_or(Verdict::Nothing, |last| Verdict::Job(last.into(), run.into()));
-        };
-        let sluid = match place.job {
-            JobDir::Sluid(sluid) => Some(sluid),
-            JobDir::Id(_) => None,
-        };
+        let Some(read) = reading.read else { return Verdict::Unread(run.into()) };
+        let sluid = place.sluid();
         if run.is_over(sluid, read.generation) {
             return Verdict::Again(Run::new(sluid, None).into());
         }
@@ -149,17 +141,18 @@ impl Desk {
                 return Verdict::Again(Run::new(run.sluid, run.environment).into());
             }
         }
-        if !knew && let (JobDir::Sluid(sluid), Some(told)) = (place.job, &run.environment) {
+        if !knew && let (Some(sluid), Some(told)) = (sluid, &run.environment) {
             sluids.confirm(sluid, key.1, told, errors);
         }
         run.watched = watched(&read, &place.dirs);
+        // A name that is slow to come is a label that is empty for now.
         let sample = self.sample(key.1, &mut run, read, owner, user.unwrap_or_default());
         Verdict::Job(sample.into(), run.into())
     }
 
     fn sample(
         &self,
-        id: steward_common::id::JobId,
+        id: JobId,
         run: &mut Run,
         read: Read,
         owner: Option<Uid>,

@@ -312,7 +312,8 @@ impl Rounds {
                     self.own.note_dropped(jobs.dropped());
                 }
                 self.own.collect(node, jobs.series(), self.pushes.as_deref(), &mut own);
-                NodeSamples { jobs: (!node.jobs.is_empty()).then_some(jobs), own }
+                let jobs = (!node.jobs.is_empty()).then(|| Arc::new(jobs));
+                NodeSamples { jobs, own: Arc::new(own) }
             })
             .collect();
         self.took = scan.cpu + reader::cpu_time().saturating_sub(cpu);

@@ -12,9 +12,9 @@ use crate::sample::Samples;
 #[derive(Debug)]
 pub struct NodeSamples {
     /// About its jobs; `None` when it has none.
-    pub jobs: Option<Samples>,
+    pub jobs: Option<Arc<Samples>>,
     /// The agent about itself.
-    pub own: Samples,
+    pub own: Arc<Samples>,
 }
 
 impl NodeSamples {
@@ -41,8 +41,8 @@ pub struct Snapshot {
 impl Snapshot {
     /// All samples, for one exposition.
     #[must_use]
-    pub fn samples(&self) -> Vec<&Samples> {
-        self.nodes.iter().flat_map(|node| node.jobs.iter().chain([&node.own])).collect()
+    pub fn samples(&self) -> Vec<Arc<Samples>> {
+        self.nodes.iter().flat_map(|node| node.jobs.iter().chain([&node.own])).cloned().collect()
     }
 }
 

@@ -11,6 +11,7 @@ use steward_common::slurm::sluid::Sluid;
 
 use crate::config::Config;
 use crate::ending::Ending;
+use crate::file_class::FileClasses;
 use crate::host::Host;
 use crate::job::{Desk, Verdict};
 use crate::kernel::cgroup::{Hierarchy, JobPlace, NothingToRead};
@@ -94,15 +95,17 @@ impl Scanner {
         if !proc.join("self").exists() && !proc.join("1").exists() {
             return Err(NothingToRead::NoProcesses(proc.clone()));
         }
-        let scheduler =
-            scheduler::from_config(&config.scheduler).map_err(NothingToRead::Pattern)?;
+        let scheduler = scheduler::from_config(&config.scheduler)
+            .map_err(|why| NothingToRead::Setting("scheduler.pattern", why))?;
+        let classes = FileClasses::new(config.file_classes.clone())
+            .map_err(|why| NothingToRead::Setting("file_classes", why.to_string()))?;
         let hierarchy = Hierarchy::detect(&config.paths.cgroup, &scheduler)?;
         let site = Site {
             proc: config.paths.proc.clone(),
             layout: hierarchy.layout(),
             scheduler: scheduler.clone(),
             scratch: config.scratch.clone(),
-            classes: config.classes(),
+            classes,
         };
         Ok(Self {
             hierarchy,
@@ -294,7 +297,7 @@ impl Scanner {
     ) -> Vec<Task> {
         let mut places = self.name(places, errors);
         // Of two directories for one job, the one of the later run is the job's.
-        places.sort_by_cached_key(|(key, place)| (key.clone(), Reverse(sluid(place))));
+        places.sort_by_cached_key(|(key, place)| (key.clone(), Reverse(place.sluid())));
         let mut tasks = Vec::new();
         for (key, place) in places {
             if !round.present.insert(key.clone()) {
@@ -314,7 +317,7 @@ impl Scanner {
             };
             if wanted {
                 let run =
-                    self.runs.entry(key.clone()).or_insert_with(|| Run::new(sluid(&place), None));
+                    self.runs.entry(key.clone()).or_insert_with(|| Run::new(place.sluid(), None));
                 let (trail, parts_seen) = (run.trail.take(), run.parts_seen);
                 tasks.push(Task { key, place, trail, parts_seen, threads });
             }
@@ -329,9 +332,8 @@ impl Scanner {
     /// The job of each directory; one that cannot be told yet is left out.
     fn name(&mut self, places: Vec<JobPlace>, errors: &mut Errors) -> Vec<(Key, JobPlace)> {
         let mut present = BTreeSet::new();
-        let unnamed = |sluids: &Sluids, place: &JobPlace| match place.job {
-            JobDir::Id(_) => false,
-            JobDir::Sluid(sluid) => sluids.get(sluid).is_none(),
+        let unnamed = |sluids: &Sluids, place: &JobPlace| {
+            place.sluid().is_some_and(|sluid| sluids.get(sluid).is_none())
         };
         let alone = places.iter().filter(|place| unnamed(&self.sluids, place)).count() == 1;
         let mut named = Vec::new();
@@ -365,7 +367,7 @@ impl Scanner {
         alone: bool,
         errors: &mut Errors,
     ) -> Option<JobId> {
-        let JobDir::Sluid(sluid) = place.job else { return None };
+        let sluid = place.sluid()?;
         let layout = self.hierarchy.layout();
         let members = members::read(layout, self.desk.scheduler(), place, errors);
         let sockets = sluid::sockets(&self.host.spool_dir(node), node);
@@ -457,14 +459,6 @@ impl Scanner {
     }
 }
 
-/// The name of the run in the directory, from Slurm 26.05 on.
-const fn sluid(place: &JobPlace) -> Option<Sluid> {
-    match place.job {
-        JobDir::Sluid(sluid) => Some(sluid),
-        JobDir::Id(_) => None,
-    }
-}
-
 /// What one scan has found so far.
 #[derive(Debug, Default)]
 struct Round {
@@ -490,8 +484,8 @@ impl Round {
                     runs.insert(key, *run);
                 }
             }
-            Verdict::Hidden(run) => _ = runs.insert(key, *run),
-            Verdict::Again(_) | Verdict::Nothing => {}
+            Verdict::Hidden(run) | Verdict::Unread(run) => _ = runs.insert(key, *run),
+            Verdict::Again(_) => {}
         }
     }
 }

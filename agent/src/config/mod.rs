@@ -172,12 +172,6 @@ impl Config {
         })
     }
 
-    /// Classes of files; those of a configuration that was not checked are the usual ones.
-    #[must_use]
-    pub fn classes(&self) -> FileClasses {
-        FileClasses::new(self.file_classes.clone()).unwrap_or_default()
-    }
-
     /// Refuses values that cannot work together or at all.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use steward_common::id::{NodeName, Uid};
 use steward_common::limit::Limit;
 use steward_common::slurm::cgroup_path::{self, JobDir, Version};
 use steward_common::slurm::gres;
+use steward_common::slurm::sluid::Sluid;
 use steward_common::unit::Bytes;
 
 use super::cgroup_v1::V1;
@@ -112,6 +113,15 @@ impl JobPlace {
         Some(Generation { accounting: self.dir("cpuacct").is_some(), inode })
     }
 
+    /// The name of the run in it, from Slurm 26.05 on.
+    #[must_use]
+    pub const fn sluid(&self) -> Option<Sluid> {
+        match self.job {
+            JobDir::Sluid(sluid) => Some(sluid),
+            JobDir::Id(_) => None,
+        }
+    }
+
     /// Whether one of these paths is in it.
     #[must_use]
     pub fn holds_any(&self, paths: &BTreeSet<PathBuf>) -> bool {
@@ -164,9 +174,9 @@ pub enum NothingToRead {
         .0.display()
     )]
     Empty(PathBuf),
-    /// The pattern of job directories is none.
-    #[error("scheduler.pattern: {0}")]
-    Pattern(String),
+    /// A setting makes no sense.
+    #[error("{0}: {1}")]
+    Setting(&'static str, String),
     /// There are no processes.
     #[error("{} holds no processes: set paths.proc to the mount of proc", .0.display())]
     NoProcesses(PathBuf),

@@ -1,7 +1,6 @@
 //! Samples in the formats that Prometheus understands: two of them by prometheus-client, which knows
 //! them and their escaping.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,8 +10,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use steward_common::metric::{JOB_LABEL, Kind, NODE_LABELS};
 
-use crate::publish::Snapshot;
-use crate::sample::{Family, Point, Samples};
+use crate::sample::{Point, Samples};
 
 /// The formats that Prometheus understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +19,7 @@ pub enum Format {
     Text,
     /// OpenMetrics 1.0 text.
     OpenMetrics,
-    /// Delimited protobuf.
+    /// Delimited protobuf: what a Pushgateway is given.
     Protobuf,
 }
 
@@ -61,18 +59,17 @@ impl Format {
     }
 }
 
-/// Writes a snapshot, each metric once with the points of all nodes.
+/// Writes the samples of several nodes, each metric once with the points of all of them.
 ///
 /// # Errors
 /// If prometheus-client refuses a metric.
-pub fn encode(snapshot: &Arc<Snapshot>, format: Format) -> Result<Vec<u8>, EncodeError> {
-    let samples = snapshot.samples();
+pub fn encode(samples: Vec<Arc<Samples>>, format: Format) -> Result<Vec<u8>, EncodeError> {
     if format == Format::Text {
         return Ok(super::text::write(&samples)?.into_bytes());
     }
     let series: usize = samples.iter().map(|one| one.series()).sum();
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Page(Arc::clone(snapshot))));
+    registry.register_collector(Box::new(Page(samples)));
     match format {
         Format::Protobuf => prometheus_protobuf::encode_to_vec(&registry)
             .map_err(|error| EncodeError(error.to_string())),
@@ -95,21 +92,14 @@ impl From<fmt::Error> for EncodeError {
     }
 }
 
-/// A snapshot as prometheus-client sees it. Labels are put together a series at a time: a copy of
+/// Samples as prometheus-client sees them. Labels are put together a series at a time: a copy of
 /// all would be larger than all else that the agent holds.
 #[derive(Debug)]
-struct Page(Arc<Snapshot>);
+struct Page(Vec<Arc<Samples>>);
 
 impl Collector for Page {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        let samples = self.0.samples();
-        let mut families: BTreeMap<&str, Vec<(&Samples, &Family)>> = BTreeMap::new();
-        for one in samples {
-            for family in one.families() {
-                families.entry(family.def.name).or_default().push((one, family));
-            }
-        }
-        for parts in families.values() {
+        for parts in super::text::families(&self.0).values() {
             let Some((_, first)) = parts.first() else { continue };
             // prometheus-client writes the suffix of a counter itself.
             let (name, kind) = match first.def.kind {

@@ -14,8 +14,7 @@ use reqwest::{Client, Method, Url, header};
 use steward_common::causes::with_causes;
 use steward_common::id::{ClusterName, NodeName};
 
-use super::exposition::Format;
-use super::text;
+use super::exposition::{Format, encode};
 use crate::config::Push;
 use crate::publish::{Latest, Pushes, Snapshot};
 use crate::sample::Samples;
@@ -201,9 +200,9 @@ impl Pusher {
         }
     }
 
-    async fn put(&mut self, group: &str, key: &Key, samples: &Samples) -> Answer {
-        match text::write(&[samples]) {
-            Ok(body) => self.request(Method::PUT, group, key, body.into_bytes()).await,
+    async fn put(&mut self, group: &str, key: &Key, samples: &Arc<Samples>) -> Answer {
+        match encode(vec![Arc::clone(samples)], Format::Protobuf) {
+            Ok(body) => self.request(Method::PUT, group, key, body).await,
             Err(error) => {
                 tracing::error!(%error, "nothing pushed");
                 Answer::Refused
@@ -220,7 +219,7 @@ impl Pusher {
         let sent = self
             .client
             .request(method, url)
-            .header(header::CONTENT_TYPE, Format::Text.content_type())
+            .header(header::CONTENT_TYPE, Format::Protobuf.content_type())
             .body(body)
             .send()
             .await;

@@ -57,7 +57,7 @@ async fn metrics(State(context): State<Context>, headers: HeaderMap) -> Response
     };
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
     let format = Format::negotiate(accept);
-    match encode(&snapshot, format) {
+    match encode(snapshot.samples(), format) {
         Ok(body) => ([(header::CONTENT_TYPE, format.content_type())], body).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
     }

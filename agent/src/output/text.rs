@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
 use steward_common::metric::{JOB_LABEL, Kind, NODE_LABELS};
 
@@ -14,17 +15,10 @@ use crate::sample::{Family, Point, Samples};
 ///
 /// # Errors
 /// Never, while memory lasts.
-pub fn write(samples: &[&Samples]) -> Result<String, fmt::Error> {
-    let mut families: BTreeMap<&str, Vec<(&str, &Family)>> = BTreeMap::new();
-    let nodes: Vec<String> = samples.iter().map(|one| node_labels(one)).collect();
-    for (one, node) in samples.iter().zip(&nodes) {
-        for family in one.families() {
-            families.entry(family.def.name).or_default().push((node, family));
-        }
-    }
+pub fn write(samples: &[Arc<Samples>]) -> Result<String, fmt::Error> {
     let series: usize = samples.iter().map(|one| one.series()).sum();
     let mut out = String::with_capacity(series * LINE);
-    for (name, parts) in families {
+    for (name, parts) in families(samples) {
         let Some((_, first)) = parts.first() else { continue };
         let kind = match first.def.kind {
             Kind::Counter => "counter",
@@ -34,12 +28,24 @@ pub fn write(samples: &[&Samples]) -> Result<String, fmt::Error> {
         escape(&mut out, first.def.help, false);
         writeln!(out, "\n# TYPE {name} {kind}")?;
         for (node, family) in parts {
+            let node = node_labels(node);
             for point in &family.points {
-                write_point(&mut out, name, node, point)?;
+                write_point(&mut out, name, &node, point)?;
             }
         }
     }
     Ok(out)
+}
+
+/// Every metric once, with what each node has of it.
+pub fn families(samples: &[Arc<Samples>]) -> BTreeMap<&'static str, Vec<(&Samples, &Family)>> {
+    let mut families: BTreeMap<&str, Vec<(&Samples, &Family)>> = BTreeMap::new();
+    for one in samples {
+        for family in one.families() {
+            families.entry(family.def.name).or_default().push((one, family));
+        }
+    }
+    families
 }
 
 /// About as long as a line is.
@@ -123,7 +129,7 @@ mod tests {
             samples
         };
         let (one, two) = (node("n1"), node("n2"));
-        super::write(&[&one, &two]).unwrap()
+        super::write(&[one, two].map(std::sync::Arc::new)).unwrap()
     }
 
     #[test]
