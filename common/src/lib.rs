@@ -4,7 +4,11 @@
 
 pub mod causes;
 pub mod id;
+pub mod intern;
 pub mod limit;
 pub mod metric;
 pub mod slurm;
+pub mod summary;
+pub mod time;
 pub mod unit;
+pub mod window;

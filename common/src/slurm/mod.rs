@@ -11,6 +11,7 @@ pub mod gres;
 pub mod hostlist;
 pub mod memory;
 pub(crate) mod number;
+pub mod sacct;
 pub mod sluid;
 pub mod state;
 pub mod stepd;

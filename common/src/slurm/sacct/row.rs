@@ -1,0 +1,83 @@
+//! One row of sacct: a line, or several if a name in it holds line ends.
+
+use super::field::{Field, Layout};
+
+/// A whole row, cut into fields.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    layout: &'a Layout,
+    text: &'a str,
+    /// Where each field ends in the text; the next begins one byte later.
+    ends: &'a [u32],
+}
+
+impl<'a> Row<'a> {
+    /// The row of this text, whose fields end at `ends`. `None` if their number is not the
+    /// layout's, or the row does not end with the id it begins with.
+    #[must_use]
+    pub fn new(layout: &'a Layout, text: &'a str, ends: &'a [u32]) -> Option<Row<'a>> {
+        if ends.len() != layout.width() {
+            return None;
+        }
+        let row = Row { layout, text, ends };
+        let id = row.at(layout.place(Field::JobIdRaw)?)?;
+        (!id.is_empty() && id == row.at(ends.len().checked_sub(1)?)?).then_some(row)
+    }
+
+    /// The text of a field; empty if this sacct does not know the field.
+    #[must_use]
+    pub fn get(&self, field: Field) -> &'a str {
+        self.layout.place(field).and_then(|place| self.at(place)).unwrap_or("")
+    }
+
+    fn at(&self, place: usize) -> Option<&'a str> {
+        let end = *self.ends.get(place)? as usize;
+        let start = match place.checked_sub(1) {
+            Some(before) => *self.ends.get(before)? as usize + 1,
+            None => 0,
+        };
+        self.text.get(start..end)
+    }
+
+    /// The whole text.
+    #[must_use]
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// The job's number and, if the row is a step's, the step: `100`, `batch`.
+    #[must_use]
+    pub fn id(&self) -> (&'a str, Option<&'a str>) {
+        let id = self.get(Field::JobIdRaw);
+        match id.split_once('.') {
+            Some((job, step)) => (job, Some(step)),
+            None => (id, None),
+        }
+    }
+}
+
+/// Where the fields of `text` end, found one byte at a time: for tests and repaired rows.
+#[must_use]
+pub fn ends(text: &str) -> Vec<u32> {
+    let delimiters = text.bytes().enumerate().filter(|(_, byte)| *byte == super::DELIMITER);
+    delimiters.map(|(at, _)| at).chain([text.len()]).map(|at| at as u32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_begins_and_ends_with_its_id() {
+        let layout = Layout::new(|field| matches!(field, Field::JobIdRaw | Field::JobName));
+        let whole = "7.batch\x1fa name\nof two lines\x1f7.batch";
+        let row = ends(whole);
+        let row = Row::new(&layout, whole, &row).unwrap();
+        assert_eq!(row.get(Field::JobName), "a name\nof two lines");
+        assert_eq!(row.get(Field::State), "");
+        assert_eq!(row.id(), ("7", Some("batch")));
+        for text in ["7\x1fname\x1f8", "7\x1fname", "7\x1fa\x1fb\x1f7", "\x1f\x1f", ""] {
+            assert!(Row::new(&layout, text, &ends(text)).is_none(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A moment, as Slurm's database and the archive keep it: whole seconds, UTC.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::slurm::ParseError;
+use crate::slurm::number::digits;
+
+const EXPECTED: &str = "seconds since 1970 such as 1794811575, or Unknown";
+
+/// Seconds since 1970-01-01T00:00:00Z. How people read it (which day, which zone) is not its
+/// business.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The moment this many seconds after 1970 began.
+    #[must_use]
+    pub const fn new(seconds: i64) -> Timestamp {
+        Timestamp(seconds)
+    }
+
+    /// The number of seconds.
+    #[must_use]
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+
+    /// Time from `earlier` to here; `None` if that is not earlier.
+    #[must_use]
+    pub fn since(self, earlier: Timestamp) -> Option<Duration> {
+        u64::try_from(self.0.checked_sub(earlier.0)?).ok().map(Duration::from_secs)
+    }
+
+    /// This much later.
+    #[must_use]
+    pub fn after(self, time: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_add(i64::try_from(time.as_secs()).unwrap_or(i64::MAX)))
+    }
+
+    /// This much earlier.
+    #[must_use]
+    pub fn before(self, time: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_sub(i64::try_from(time.as_secs()).unwrap_or(i64::MAX)))
+    }
+
+    /// Reads a time that sacct printed with `SLURM_TIME_FORMAT=%s`. Empty, `Unknown`, `None`,
+    /// `N/A` and `0` say that there is none.
+    ///
+    /// # Errors
+    /// If the text is neither a time nor the statement that there is none.
+    pub fn from_slurm(text: &str) -> Result<Option<Timestamp>, ParseError> {
+        if matches!(text, "" | "Unknown" | "None" | "N/A" | "0") {
+            return Ok(None);
+        }
+        match digits(text).and_then(|seconds| i64::try_from(seconds).ok()) {
+            Some(seconds) => Ok(Some(Timestamp(seconds))),
+            None => Err(ParseError::new("time", text, EXPECTED)),
+        }
+    }
+}
+
+/// The number of seconds: what a person reads is written by whoever knows the person's time zone.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slurm_says_in_many_words_that_there_is_no_time() {
+        for text in ["", "Unknown", "None", "N/A", "0"] {
+            assert_eq!(Timestamp::from_slurm(text), Ok(None), "{text:?}");
+        }
+        assert_eq!(Timestamp::from_slurm("1794811575"), Ok(Some(Timestamp(1_794_811_575))));
+        for text in ["-1", "2026-11-16T00:00:00", "1.5", "99999999999999999999"] {
+            assert!(Timestamp::from_slurm(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_since_a_later_moment() {
+        let (early, late) = (Timestamp(10), Timestamp(70));
+        assert_eq!(late.since(early), Some(Duration::from_secs(60)));
+        assert_eq!(early.since(late), None);
+        assert_eq!(early.after(Duration::from_secs(60)), late);
+        assert_eq!(late.before(Duration::from_secs(60)), early);
+    }
+}
