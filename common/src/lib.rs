@@ -5,6 +5,7 @@
 pub mod causes;
 pub mod id;
 pub mod intern;
+pub mod job;
 pub mod limit;
 pub mod metric;
 pub mod slurm;

@@ -2,3 +2,4 @@
 
 pub mod prometheus;
 pub mod promql;
+pub mod slurm;
