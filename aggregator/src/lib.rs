@@ -1,6 +1,10 @@
 //! steward: the centre. Sources turn outside text into types, outputs turn types into outside text.
 
 pub mod cli;
+pub mod command;
+pub mod config;
 pub mod now;
 pub mod output;
+pub mod schedule;
+pub mod shutdown;
 pub mod source;
