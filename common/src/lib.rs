@@ -4,6 +4,7 @@
 
 pub mod causes;
 pub mod config;
+pub mod exposition;
 pub mod id;
 pub mod intern;
 pub mod limit;
