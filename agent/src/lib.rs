@@ -30,7 +30,6 @@ pub mod scan;
 pub mod scheduler;
 pub mod shutdown;
 mod sluid;
-mod span;
 mod state;
 pub mod threads;
 mod waker;

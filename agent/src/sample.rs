@@ -21,6 +21,8 @@ impl Selection {
             Set::Original => self.original,
             Set::Modern => self.modern,
             Set::Info | Set::Agent => true,
+            // Not the agent's to export.
+            Set::Centre => false,
         }
     }
 }

@@ -1,62 +1,75 @@
-//! The command line.
+//! The command line: what holds for every command, and how it ends.
 
-use std::time::Duration;
+use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
-use steward_common::id::ClusterName;
+use clap::{Args, Parser};
 
-use crate::now;
-use crate::output::table;
-use crate::source::prometheus::Prometheus;
+use crate::command::Command;
+use crate::config::{Config, ConfigError};
 
 /// Says what the cluster's jobs use of what they hold.
 #[derive(Debug, Parser)]
-#[command(name = "steward", version, after_help = "Exit codes: 0 done, 1 failed, 2 bad usage.")]
+#[command(
+    name = "steward",
+    version,
+    disable_help_subcommand = true,
+    after_help = "\
+Exit codes: 0 done, 1 refused or failed, 2 bad input, usage or configuration, 3 done in part.
+'steward COMMAND --help' explains a command and shows how it is used.
+
+Examples:
+  steward now                    what runs at this moment, and what it uses of what it holds
+  steward config check           which settings hold"
+)]
 pub struct Cli {
+    /// Settings that hold for every command.
+    #[command(flatten)]
+    pub settings: Settings,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Show every running job: CPU, memory, processes and files, used and held.
-    Now {
-        /// The Prometheus that collects from the agents.
-        #[arg(
-            long,
-            value_name = "URL",
-            env = "STEWARD_PROMETHEUS",
-            default_value = "http://127.0.0.1:9090"
-        )]
-        prometheus: String,
-        /// Only this cluster.
-        #[arg(long, value_name = "NAME", env = "STEWARD_CLUSTER")]
-        cluster: Option<ClusterName>,
-        /// Leave out nodes whose agent has been silent for longer, in seconds.
-        #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-        fresh: u64,
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
-    },
+/// Settings that win over the configuration file.
+#[derive(Debug, Args)]
+pub struct Settings {
+    /// Configuration file [default: /etc/steward/steward.toml, which may be missing].
+    #[arg(long, short, global = true, value_name = "FILE", env = "STEWARD_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// What to log: error, warn, info, debug, trace or off.
+    #[arg(long, global = true, value_name = "LEVEL", env = "STEWARD_LOG")]
+    pub log: Option<String>,
 }
 
-/// Does what was asked and gives what is to be printed.
-///
-/// # Errors
-/// If it cannot be done; the message says what to try.
-pub async fn run(command: Command) -> anyhow::Result<String> {
-    match command {
-        Command::Now { prometheus, cluster, fresh, json } => {
-            let prometheus = Prometheus::new(&prometheus)?;
-            let rows = now::rows(&prometheus, cluster.as_ref(), Duration::from_secs(fresh)).await?;
-            if json {
-                Ok(serde_json::to_string_pretty(&rows)? + "\n")
-            } else {
-                Ok(table::now(&rows))
-            }
+impl Settings {
+    /// The file's settings with those of the command line and the environment on top.
+    ///
+    /// # Errors
+    /// If the file is missing, malformed or senseless.
+    pub fn load(&self) -> Result<Config, ConfigError> {
+        let mut config = Config::load(self.config.as_deref())?;
+        config.log = self.log.clone().unwrap_or(config.log);
+        config.check()?;
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_command_explains_itself_and_shows_an_example() {
+        let mut cli = Cli::command();
+        cli.build();
+        cli.clone().debug_assert();
+        for command in cli.get_subcommands() {
+            let name = command.get_name();
+            assert!(command.get_about().is_some(), "{name} does not say what it does");
+            let more = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(more.contains("steward "), "{name} shows no example");
         }
     }
 }

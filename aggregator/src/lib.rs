@@ -2,6 +2,10 @@
 
 pub mod archive;
 pub mod cli;
+pub mod command;
+pub mod config;
 pub mod now;
 pub mod output;
+pub mod schedule;
+pub mod shutdown;
 pub mod source;

@@ -1,29 +1,74 @@
 //! Parses, builds, runs.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
-use steward_aggregator::cli::{self, Cli};
+use steward_aggregator::cli::Cli;
+use steward_aggregator::command::{self, Command, Interrupted, Outcome};
+use steward_aggregator::config::Config;
+use steward_aggregator::shutdown;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match runtime().and_then(|runtime| runtime.block_on(cli::run(cli.command))) {
-        // A reader that has seen enough, such as `head`, is not an error.
-        Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => complain(&error.into()),
-            _ => ExitCode::SUCCESS,
-        },
+    let config = match cli.settings.load() {
+        Ok(config) => config,
+        Err(error) => return complain(&error.into()),
+    };
+    start_log(&config);
+    match run(cli.command, config).and_then(|outcome| print(&outcome)) {
+        Ok(code) => code,
         Err(error) => complain(&error),
     }
 }
 
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+fn start_log(config: &Config) {
+    tracing_subscriber::fmt()
+        .with_max_level(config.log.parse().unwrap_or(LevelFilter::INFO))
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .init();
+}
+
+fn run(command: Command, config: Config) -> anyhow::Result<Outcome> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let result = runtime.block_on(async {
+        let (mut term, mut int) =
+            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let (stopper, shutdown) = shutdown::channel();
+        // The first signal asks the command to clean up and end; the second does not ask.
+        let signals = async move {
+            for asked in [false, true] {
+                tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
+                if !asked {
+                    stopper.stop();
+                }
+            }
+        };
+        tokio::select! {
+            result = command.run(config, shutdown) => result,
+            () = signals => Err(Interrupted.into()),
+        }
+    });
+    // What hangs in the system's directory of users or in a file system is not waited for.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    result
+}
+
+/// A reader that has seen enough, such as `head`, is not an error.
+fn print(outcome: &Outcome) -> anyhow::Result<ExitCode> {
+    match std::io::stdout().write_all(outcome.text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::from(outcome.end.code())),
+    }
 }
 
 fn complain(error: &anyhow::Error) -> ExitCode {
     // Nothing is left to do if even this cannot be written.
     drop(writeln!(std::io::stderr(), "steward: {error:#}"));
-    ExitCode::FAILURE
+    ExitCode::from(command::code(error))
 }

@@ -3,12 +3,15 @@
 //! Nothing here opens, reads, sends, logs or asks the clock; `common/clippy.toml` holds that line.
 
 pub mod causes;
+pub mod config;
+pub mod exposition;
 pub mod id;
 pub mod intern;
 pub mod job;
 pub mod limit;
 pub mod metric;
 pub mod slurm;
+pub mod span;
 pub mod summary;
 pub mod time;
 pub mod unit;

@@ -1,7 +1,8 @@
-//! THE CATALOGUE: every metric Steward's node agent exports, agreed once.
+//! THE CATALOGUE: every metric that Steward exports, agreed once: [`CATALOGUE`] is what agents
+//! export, [`CENTRE`] what the central service says about itself.
 //!
-//! The agent's collectors, the dashboards, PromQL in the centre and the documentation obey this
-//! table; a name that is not here does not exist. To add one: add its entry to `catalogue!`.
+//! The agent's collectors, the dashboards, PromQL in the centre and the documentation obey these
+//! tables; a name that is not here does not exist. To add one: add its entry to `catalogue!`.
 
 /// How a metric's value moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub enum Set {
     Info,
     /// The agent about itself; always on.
     Agent,
+    /// The central service about itself.
+    Centre,
 }
 
 /// One metric: its name, meaning and labels.
@@ -70,7 +73,8 @@ pub struct MetricDef {
     pub unit: Unit,
     /// The switch it hangs on.
     pub set: Set,
-    /// Labels beside [`NODE_LABELS`] (and [`JOB_LABEL`] unless `set` is [`Set::Agent`]).
+    /// Labels beside [`NODE_LABELS`] (and [`JOB_LABEL`] unless `set` is [`Set::Agent`]); all of
+    /// them if `set` is [`Set::Centre`].
     pub labels: &'static [&'static str],
     /// The release that brought it.
     pub since: &'static str,
@@ -81,19 +85,23 @@ pub struct MetricDef {
 impl MetricDef {
     /// All label names of this metric, in the order in which they are written.
     pub fn all_labels(&self) -> impl Iterator<Item = &'static str> {
-        let job = (self.set != Set::Agent).then_some(JOB_LABEL);
-        NODE_LABELS.into_iter().chain(job).chain(self.labels.iter().copied())
+        let node = NODE_LABELS.into_iter().filter(|_| self.set != Set::Centre);
+        let job = (!matches!(self.set, Set::Agent | Set::Centre)).then_some(JOB_LABEL);
+        node.chain(job).chain(self.labels.iter().copied())
     }
 }
 
-/// Labels that every metric carries: Slurm's cluster name and node name.
+/// Labels that every metric of an agent carries: Slurm's cluster name and node name.
 pub const NODE_LABELS: [&str; 2] = ["cluster", "instance"];
 
 /// The label of everything about a job: Slurm's raw job id.
 pub const JOB_LABEL: &str = "slurm_job";
 
+/// The Pushgateway's `job` labels of what agents push: a node's jobs, and the agent itself.
+pub const PUSH_GROUPS: [&str; 2] = ["jobs_exporter", "steward_agent"];
+
 macro_rules! catalogue {
-    ($($ident:ident: $kind:ident $set:ident $unit:ident $name:literal $labels:expr, $help:literal;)*) => {
+    ($(#[$doc:meta])* $table:ident; $($ident:ident: $kind:ident $set:ident $unit:ident $name:literal $labels:expr, $help:literal;)*) => {
         $(
             #[doc = $help]
             pub static $ident: MetricDef = MetricDef {
@@ -107,12 +115,14 @@ macro_rules! catalogue {
                 replaced_by: None,
             };
         )*
-        /// Every entry, in alphabetical order of its constant.
-        pub static CATALOGUE: &[&MetricDef] = &[$(&$ident),*];
+        $(#[$doc])*
+        pub static $table: &[&MetricDef] = &[$(&$ident),*];
     };
 }
 
 catalogue! {
+    /// What agents export, in alphabetical order of the constants.
+    CATALOGUE;
     AGENT_BUILD_INFO: Gauge Agent Flag "steward_agent_build_info" ["version"],
         "Always 1; the version of steward-agent stands in the label";
     AGENT_ERRORS: Counter Agent Count "steward_agent_errors_total" ["reason"],
@@ -273,10 +283,35 @@ catalogue! {
         "MiB that the job's processes caused to be written to storage, ended processes included";
 }
 
+catalogue! {
+    /// What the central service says about itself, in alphabetical order of the constants.
+    CENTRE;
+    CENTRE_BUILD_INFO: Gauge Centre Flag "steward_build_info" ["version"],
+        "Always 1; the version of steward stands in the label";
+    CENTRE_LEADER: Gauge Centre Flag "steward_leader" [],
+        "1 while this service leads, 0 while it waits for the leader to end; only the leader runs tasks";
+    CENTRE_PUSHGATEWAY_GROUPS_DELETED: Counter Centre Count "steward_pushgateway_groups_deleted_total" [],
+        "Groups of silent agents that were deleted from the Pushgateway since the service started";
+    CENTRE_REQUESTS: Counter Centre Count "steward_requests_total" ["command", "result"],
+        "Requests at the Unix socket since the service started, by command and result, ok or failed; 'unknown' stands for what is no command";
+    CENTRE_START_TIMESTAMP: Gauge Centre Seconds "steward_start_timestamp_seconds" [],
+        "Unix time at which the service started";
+    CENTRE_TASK_LAST_DURATION: Gauge Centre Seconds "steward_task_last_duration_seconds" ["task"],
+        "Wall time that the last run of the task took";
+    CENTRE_TASK_LAST_FAILURE: Gauge Centre Seconds "steward_task_last_failure_timestamp_seconds" ["task"],
+        "Unix time at which a run of the task last failed; absent if none has since the service started";
+    CENTRE_TASK_LAST_SUCCESS: Gauge Centre Seconds "steward_task_last_success_timestamp_seconds" ["task"],
+        "Unix time at which a run of the task last succeeded; absent if none has since the service started";
+    CENTRE_TASK_RUNNING: Gauge Centre Flag "steward_task_running" ["task"],
+        "1 while the task runs, else 0";
+    CENTRE_TASK_RUNS: Counter Centre Count "steward_task_runs_total" ["task", "result"],
+        "Times at which the task was due since the service started, by result: ok, failed, or skipped because it was still running";
+}
+
 /// The entry of that name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static MetricDef> {
-    CATALOGUE.iter().copied().find(|def| def.name == name)
+    CATALOGUE.iter().chain(CENTRE).copied().find(|def| def.name == name)
 }
 
 #[cfg(test)]
@@ -316,15 +351,15 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let mut names: Vec<_> = CATALOGUE.iter().map(|def| def.name).collect();
+        let mut names: Vec<_> = CATALOGUE.iter().chain(CENTRE).map(|def| def.name).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), CATALOGUE.len());
+        assert_eq!(names.len(), CATALOGUE.len() + CENTRE.len());
     }
 
     #[test]
     fn new_names_carry_their_unit_and_counters_end_in_total() {
-        for def in CATALOGUE.iter().filter(|def| def.set != Set::Original) {
+        for def in CATALOGUE.iter().chain(CENTRE).filter(|def| def.set != Set::Original) {
             assert_eq!(def.kind == Kind::Counter, def.name.ends_with("_total"), "{}", def.name);
             let stem = def.name.trim_end_matches("_total");
             match def.unit {
@@ -342,7 +377,7 @@ mod tests {
 
     #[test]
     fn help_is_one_sentence_and_labels_do_not_clash() {
-        for def in CATALOGUE {
+        for def in CATALOGUE.iter().chain(CENTRE) {
             assert!(!def.help.is_empty() && !def.help.contains('\n'), "{}", def.name);
             assert!(!def.help.ends_with('.'), "{}: no full stop", def.name);
             let mut labels: Vec<_> = def.all_labels().collect();

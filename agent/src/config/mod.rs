@@ -3,16 +3,18 @@
 mod section;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
 use serde::Deserialize;
+pub use steward_common::config::ConfigError;
+use steward_common::config::LOG_LEVELS;
 use steward_common::id::{ClusterName, NodeName};
+pub use steward_common::span::Span;
 
 use crate::file_class::{self, ClassRule, FileClasses};
 use crate::scheduler;
-pub use crate::span::Span;
 
 pub use section::{
     Exclude, Limits, Metrics, Paths, Push, Quiet, Scheduler, Scrape, Scratch, Threads, UserRef,
@@ -105,39 +107,6 @@ where
     from_text(deserializer).map(Some)
 }
 
-/// A configuration that cannot be used; names the file.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file cannot be read.
-    #[error("{}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The text is not a configuration.
-    #[error("{}:{line}:{column}: {message}", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-        /// What is wrong.
-        message: String,
-    },
-    /// A value makes no sense.
-    #[error("{key}: {message}")]
-    Senseless {
-        /// The key.
-        key: &'static str,
-        /// What is wrong and what to do.
-        message: String,
-    },
-}
-
 impl Config {
     /// Reads the file at `path`. A file that was not asked for by name may be missing.
     ///
@@ -161,14 +130,7 @@ impl Config {
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            let before = text.get(..at).unwrap_or(text);
-            let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-            ConfigError::Malformed {
-                path: path.to_path_buf(),
-                line: before.matches('\n').count() + 1,
-                column: before.get(line_start..).unwrap_or("").chars().count() + 1,
-                message: error.message().replace('\n', " "),
-            }
+            ConfigError::malformed(path, text, at, error.message())
         })
     }
 
@@ -177,8 +139,7 @@ impl Config {
     /// # Errors
     /// Names the key and says what to do.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let senseless =
-            |key, message: &str| Err(ConfigError::Senseless { key, message: message.to_owned() });
+        let senseless = |key, message: &str| Err(ConfigError::senseless(key, message));
         let (least, most) = (Duration::from_millis(100), Duration::from_secs(3600));
         if !(least..=most).contains(&self.interval.0) {
             return senseless("interval", "must be from 100ms to 60m");
@@ -208,7 +169,7 @@ impl Config {
         if let Err(why) = scheduler::from_config(&self.scheduler) {
             return senseless("scheduler.pattern", &why);
         }
-        if !["error", "warn", "info", "debug", "trace", "off"].contains(&self.log.as_str()) {
+        if !LOG_LEVELS.contains(&self.log.as_str()) {
             return senseless("log", "must be error, warn, info, debug, trace or off");
         }
         if !(0.0..=1.0).contains(&self.push.spread) {

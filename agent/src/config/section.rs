@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
+use steward_common::span::Span;
 
 use super::from_text;
 use crate::kernel::cgroup::DEFAULT_ROOT;
 use crate::quiet::Priority;
 use crate::sample::{Budget, Selection};
-use crate::span::Span;
 
 /// Where things are.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, prometheus_protobuf, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
+use steward_common::exposition::CONTENT_TYPE;
 use steward_common::metric::{JOB_LABEL, Kind, NODE_LABELS};
 
 use crate::sample::{Point, Samples};
@@ -28,7 +29,7 @@ impl Format {
     #[must_use]
     pub const fn content_type(self) -> &'static str {
         match self {
-            Self::Text => "text/plain; version=0.0.4; charset=utf-8",
+            Self::Text => CONTENT_TYPE,
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
             Self::Protobuf => {
                 "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use reqwest::{Client, Method, Url, header};
 use steward_common::causes::with_causes;
 use steward_common::id::{ClusterName, NodeName};
+use steward_common::metric::PUSH_GROUPS;
 
 use super::exposition::{Format, encode};
 use crate::config::Push;
@@ -21,9 +22,9 @@ use crate::sample::Samples;
 use crate::shutdown::Shutdown;
 
 /// The group of a node's jobs.
-const JOBS: &str = "jobs_exporter";
+const JOBS: &str = PUSH_GROUPS[0];
 /// The group of the agent itself.
-const OWN: &str = "steward_agent";
+const OWN: &str = PUSH_GROUPS[1];
 
 /// While the gateway is away it is asked no less often than this.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use steward_common::metric::{JOB_LABEL, Kind, NODE_LABELS};
+use steward_common::exposition::{Number, header, label};
+use steward_common::metric::{JOB_LABEL, NODE_LABELS};
 
 use crate::sample::{Family, Point, Samples};
 
@@ -20,13 +21,7 @@ pub fn write(samples: &[Arc<Samples>]) -> Result<String, fmt::Error> {
     let mut out = String::with_capacity(series * LINE);
     for (name, parts) in families(samples) {
         let Some((_, first)) = parts.first() else { continue };
-        let kind = match first.def.kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-        };
-        write!(out, "# HELP {name} ")?;
-        escape(&mut out, first.def.help, false);
-        writeln!(out, "\n# TYPE {name} {kind}")?;
+        header(&mut out, first.def)?;
         for (node, family) in parts {
             let node = node_labels(node);
             for point in &family.points {
@@ -73,38 +68,6 @@ fn write_point(out: &mut String, name: &str, node: &str, point: &Point) -> fmt::
         label(out, ',', name, value);
     }
     writeln!(out, "}} {}", Number(point.value))
-}
-
-fn label(out: &mut String, before: char, name: &str, value: &str) {
-    out.push(before);
-    out.push_str(name);
-    out.push_str("=\"");
-    escape(out, value, true);
-    out.push('"');
-}
-
-fn escape(out: &mut String, text: &str, quotes: bool) {
-    for c in text.chars() {
-        match c {
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '"' if quotes => out.push_str("\\\""),
-            other => out.push(other),
-        }
-    }
-}
-
-/// A number as Prometheus reads it.
-struct Number(f64);
-
-impl fmt::Display for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_infinite() {
-            f.write_str(if self.0 > 0.0 { "+Inf" } else { "-Inf" })
-        } else {
-            write!(f, "{}", self.0)
-        }
-    }
 }
 
 #[cfg(test)]

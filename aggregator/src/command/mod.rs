@@ -1,0 +1,109 @@
+//! The commands, one a file.
+//!
+//! A file has `Args` (its doc comment is the help) and `run`. To add a command: the file, its `mod`
+//! line and its line in `commands!`.
+
+pub mod config;
+pub mod now;
+
+use clap::Subcommand;
+use steward_common::config::ConfigError;
+
+use crate::config::Config;
+use crate::shutdown::Shutdown;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All that was asked is done.
+    Done,
+    /// It ran, and the answer is no: a check found trouble.
+    Failed,
+    /// Some of it is done; the text says what is not.
+    InPart,
+}
+
+impl End {
+    /// The exit code.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::InPart => 3,
+        }
+    }
+}
+
+/// What a command has to say, and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// For standard output.
+    pub text: String,
+    /// For the exit code.
+    pub end: End,
+}
+
+impl Outcome {
+    /// All done.
+    pub fn done(text: impl Into<String>) -> Self {
+        Self { text: text.into(), end: End::Done }
+    }
+
+    /// The answer is no.
+    pub fn failed(text: impl Into<String>) -> Self {
+        Self { text: text.into(), end: End::Failed }
+    }
+
+    /// Done in part.
+    pub fn in_part(text: impl Into<String>) -> Self {
+        Self { text: text.into(), end: End::InPart }
+    }
+}
+
+/// What a person gave makes no sense, as opposed to something that went wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BadInput(pub String);
+
+/// A signal came before the command was through.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+pub struct Interrupted;
+
+/// The exit code for an error: 2 for what a person can put right in what he gave, else 1.
+#[must_use]
+pub fn code(error: &anyhow::Error) -> u8 {
+    let input = error.is::<BadInput>() || error.is::<ConfigError>();
+    if input { 2 } else { 1 }
+}
+
+/// Makes the enum that clap reads and the call of each command from one list.
+macro_rules! commands {
+    ($($variant:ident $module:ident,)*) => {
+        /// What to do.
+        #[derive(Debug, Subcommand)]
+        #[allow(missing_docs, reason = "the help of a command stands on its Args")]
+        pub enum Command {
+            $($variant($module::Args),)*
+        }
+
+        impl Command {
+            /// Does what was asked. A command that takes long looks at `shutdown`, cleans up and
+            /// returns when it comes.
+            ///
+            /// # Errors
+            /// If it cannot be done; the message says what to try.
+            pub async fn run(self, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
+                match self {
+                    $(Self::$variant(args) => $module::run(args, config, shutdown).await,)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Config config,
+    Now now,
+}

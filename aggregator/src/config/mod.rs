@@ -1,0 +1,224 @@
+//! The centre's settings: strict, typed, with a default for every key.
+
+mod section;
+mod value;
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use serde::Deserialize;
+use steward_common::config::LOG_LEVELS;
+
+pub use steward_common::config::ConfigError;
+pub use steward_common::span::Span;
+
+pub use section::{
+    Archive, Collect, GroupSource, Groups, Prometheus, Pushgateway, S3, Serve, Slurm,
+};
+pub use value::{Location, Mode, Zone};
+
+/// Where the configuration is looked for unless a flag says otherwise.
+pub const DEFAULT_PATH: &str = "/etc/steward/steward.toml";
+
+/// All settings. `deploy/config/steward.toml` explains each.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The zone in which people see days, and schedules times; see [`Config::zone`].
+    #[serde(deserialize_with = "from_text_option")]
+    pub time_zone: Option<Zone>,
+    /// What is logged: error, warn, info, debug, trace or off.
+    pub log: String,
+    /// Where jobs are kept.
+    pub archive: Archive,
+    /// How Slurm is asked.
+    pub slurm: Slurm,
+    /// How jobs are collected.
+    pub collect: Collect,
+    /// The Prometheus that collects from the agents.
+    pub prometheus: Prometheus,
+    /// The Pushgateway that agents push to.
+    pub pushgateway: Pushgateway,
+    /// Which group a user belongs to.
+    pub groups: Groups,
+    /// The service.
+    pub serve: Serve,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            time_zone: None,
+            log: "info".to_owned(),
+            archive: Archive::default(),
+            slurm: Slurm::default(),
+            collect: Collect::default(),
+            prometheus: Prometheus::default(),
+            pushgateway: Pushgateway::default(),
+            groups: Groups::default(),
+            serve: Serve::default(),
+        }
+    }
+}
+
+fn from_text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: FromStr<Err: fmt::Display>,
+{
+    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+}
+
+fn from_text_option<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: FromStr<Err: fmt::Display>,
+{
+    from_text(deserializer).map(Some)
+}
+
+fn each_from_text<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: FromStr<Err: fmt::Display>,
+{
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    texts.iter().map(|text| text.parse().map_err(serde::de::Error::custom)).collect()
+}
+
+impl Config {
+    /// Reads the file at `path`. A file that was not asked for by name may be missing.
+    ///
+    /// # Errors
+    /// If it cannot be read or holds anything that is not a setting or makes no sense.
+    pub fn load(path: Option<&Path>) -> Result<Self, ConfigError> {
+        let (path, required) = path.map_or((Path::new(DEFAULT_PATH), false), |path| (path, true));
+        let config = match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(path, &text)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {
+                Self::default()
+            }
+            Err(source) => {
+                return Err(ConfigError::Unreadable { path: path.to_path_buf(), source });
+            }
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Reads `text`; `path` is for messages.
+    ///
+    /// # Errors
+    /// If it holds anything that is not a setting.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            ConfigError::malformed(path, text, at, error.message())
+        })
+    }
+
+    /// Refuses values that cannot work together or at all.
+    ///
+    /// # Errors
+    /// Names the key and says what to do.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let refuse = |key, message: &str| Err(ConfigError::senseless(key, message));
+        if !LOG_LEVELS.contains(&self.log.as_str()) {
+            return refuse("log", "must be error, warn, info, debug, trace or off");
+        }
+        if matches!(&self.archive.directory, Location::Directory(path) if !path.is_absolute()) {
+            return refuse("archive.directory", "must be an absolute path, or s3://bucket/prefix");
+        }
+        for (key, span) in [
+            ("archive.retention_raw", self.archive.retention_raw),
+            ("archive.retention_processed", self.archive.retention_processed),
+        ] {
+            if span.is_some_and(|span| span.0 < DAY) {
+                return refuse(key, "must be at least 1d; leave it out to keep jobs for ever");
+            }
+        }
+        if self.archive.s3.access_key_file.is_some() != self.archive.s3.secret_key_file.is_some() {
+            return refuse(
+                "archive.s3",
+                "set both access_key_file and secret_key_file, or neither",
+            );
+        }
+        for (key, argv) in
+            [("slurm.sacct", &self.slurm.sacct), ("slurm.sacctmgr", &self.slurm.sacctmgr)]
+        {
+            if argv.first().is_none_or(String::is_empty) {
+                return refuse(key, "must name a program");
+            }
+        }
+        if !(1..=64).contains(&self.slurm.parallel) {
+            return refuse("slurm.parallel", "must be from 1 to 64");
+        }
+        if self.slurm.retries > 100 {
+            return refuse("slurm.retries", "must be at most 100");
+        }
+        for (key, span, most) in [
+            ("slurm.timeout", self.slurm.timeout, DAY),
+            ("prometheus.timeout", self.prometheus.timeout, HOUR),
+            ("pushgateway.timeout", self.pushgateway.timeout, HOUR),
+            ("pushgateway.stale_after", self.pushgateway.stale_after, DAY * 366),
+        ] {
+            if !(Duration::from_secs(1)..=most).contains(&span.0) {
+                let most = Span(most);
+                return refuse(key, &format!("must be from 1s to {most}"));
+            }
+        }
+        for (key, span) in
+            [("collect.overlap", self.collect.overlap), ("collect.grace", self.collect.grace)]
+        {
+            if span.0 > DAY * 31 {
+                return refuse(key, "must be at most 31d");
+            }
+        }
+        if self.collect.days > 36_600 {
+            return refuse("collect.days", "must be at most 36600");
+        }
+        for (key, url) in [
+            ("prometheus.url", &self.prometheus.url),
+            ("pushgateway.url", &self.pushgateway.url),
+            ("archive.s3.endpoint", &self.archive.s3.endpoint),
+        ] {
+            if url.as_deref().is_some_and(|url| !is_http(url)) {
+                return refuse(key, "must be an address such as http://127.0.0.1:9091");
+            }
+        }
+        if self.groups.source == Some(GroupSource::Config) && self.groups.members.is_empty() {
+            return refuse(
+                "groups.members",
+                "must name the groups' users when source is \"config\"",
+            );
+        }
+        for (key, path) in
+            [("serve.socket", &self.serve.socket), ("serve.state", &self.serve.state)]
+        {
+            if !path.is_absolute() {
+                return refuse(key, "must be an absolute path");
+            }
+        }
+        Ok(())
+    }
+
+    /// The zone in which people see days, and schedules times: as configured, else the system's.
+    #[must_use]
+    pub fn zone(&self) -> TimeZone {
+        self.time_zone.as_ref().map_or_else(TimeZone::system, |zone| zone.0.clone())
+    }
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn is_http(text: &str) -> bool {
+    reqwest::Url::parse(text)
+        .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
+#[cfg(test)]
+mod tests;
