@@ -3,6 +3,7 @@
 //! Nothing here opens, reads, sends, logs or asks the clock; `common/clippy.toml` holds that line.
 
 pub mod causes;
+pub mod efficiency;
 pub mod id;
 pub mod intern;
 pub mod limit;

@@ -167,10 +167,7 @@ impl Layout {
     pub fn of_names(names: &str) -> Option<Layout> {
         let names: Vec<&str> = names.split(',').collect();
         let known = |name: &&str| Field::ALL.iter().any(|field| field.name() == *name);
-        names
-            .iter()
-            .all(known)
-            .then(|| Layout::new(|field| names.contains(&field.name())))
+        names.iter().all(known).then(|| Layout::new(|field| names.contains(&field.name())))
     }
 
     /// The names of the fields, as sacct's `--format` takes them, without the closing id.
