@@ -1,10 +1,10 @@
 //! Sums by day. A run over midnight is divided by the time that it held on either side.
 
 use super::hours::{Amount, Hours};
+use super::part::Bits;
 use super::report::DayLine;
 use super::row::Row;
 use super::scope::Day;
-use crate::intern::Name;
 use crate::time::Timestamp;
 use crate::window::Window;
 
@@ -33,30 +33,17 @@ impl Whole {
 pub(super) struct DaySum {
     jobs: u64,
     started: u64,
-    users: u64,
-    /// A bit for each name, set if it is that of a user of this day.
-    seen: Vec<u64>,
+    users: Bits,
     cpu: Hours,
     memory: Hours,
     gpu: Hours,
 }
 
 impl DaySum {
-    fn user(&mut self, user: Name) {
-        let (word, bit) = (user.index() / 64, 1u64 << (user.index() % 64));
-        if self.seen.len() <= word {
-            self.seen.resize(word + 1, 0);
-        }
-        if let Some(word) = self.seen.get_mut(word).filter(|word| **word & bit == 0) {
-            *word |= bit;
-            self.users += 1;
-        }
-    }
-
-    fn count(&mut self, row: &Row, day: Window) {
+    fn count(&mut self, row: &Row, user: usize, day: Window) {
         self.jobs += 1;
         self.started += u64::from(row.start.is_some_and(|start| day.holds(start)));
-        self.user(row.user);
+        self.users.insert(user);
     }
 
     pub(super) fn finish(self, day: Day) -> DayLine {
@@ -65,7 +52,7 @@ impl DaySum {
             window: day.window,
             jobs: self.jobs,
             started: self.started,
-            users: self.users,
+            users: self.users.count(),
             cpu: self.cpu,
             memory: self.memory,
             gpu: self.gpu,
@@ -84,23 +71,29 @@ fn from<'a>(
 }
 
 /// Divides a run over the days on which it held something.
-pub(super) fn add(days: &[Day], sums: &mut [DaySum], row: &Row, whole: &Whole) {
+pub(super) fn add(days: &[Day], sums: &mut [DaySum], row: &Row, user: usize, whole: &Whole) {
     let ended = row.end.is_some();
     for (day, sum) in from(days, sums, whole.held.from()) {
         if day.window.from() >= whole.held.to() {
             break;
         }
-        sum.count(row, day.window);
+        sum.count(row, user, day.window);
         let share = day.window.share_of(whole.held);
         whole.add_to([&mut sum.cpu, &mut sum.memory, &mut sum.gpu], share, ended);
     }
 }
 
 /// Counts a run that held nothing on the day of this moment.
-pub(super) fn add_moment(days: &[Day], sums: &mut [DaySum], row: &Row, moment: Timestamp) {
+pub(super) fn add_moment(
+    days: &[Day],
+    sums: &mut [DaySum],
+    row: &Row,
+    user: usize,
+    moment: Timestamp,
+) {
     if let Some((day, sum)) = from(days, sums, moment).next()
         && day.window.holds(moment)
     {
-        sum.count(row, day.window);
+        sum.count(row, user, day.window);
     }
 }

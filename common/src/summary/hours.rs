@@ -58,8 +58,22 @@ impl Hours {
         }
     }
 
+    /// The hours of one run.
+    pub(super) fn of(run: Option<Amount>, ended: bool) -> Hours {
+        let mut hours = Hours::default();
+        if let Some(run) = run {
+            hours.add(run, ended);
+        }
+        hours
+    }
+
     pub(super) fn merge(&mut self, other: &Hours) {
-        self.add_share(other, 1.0);
+        self.reserved += other.reserved;
+        self.open += other.open;
+        self.open_used += other.open_used;
+        self.measured += other.measured;
+        self.used += other.used;
+        self.used_capped += other.used_capped;
     }
 
     /// Counts a share of other hours.

@@ -12,30 +12,30 @@
 //! - What waste is stands in [`cause`].
 
 pub mod cause;
-mod cell;
 mod day;
 pub mod hours;
+mod part;
 mod place;
 pub mod quantile;
 pub mod report;
 pub mod row;
 pub mod scope;
+mod state;
 #[cfg(test)]
 mod tests;
-
-pub use cell::Tally;
 
 use crate::efficiency::{gib_hours, hours};
 use crate::intern::Names;
 use crate::time::Timestamp;
 use crate::window::Window;
-use cell::Cells;
 use day::{DaySum, Whole};
-use hours::Amount;
+use hours::{Amount, Hours};
+use part::{Order, Parts, Run};
 use place::Places;
 use quantile::Spread;
 use row::Row;
 use scope::{Choices, Groups, Scope};
+use state::States;
 
 /// The sums while rows come in.
 #[derive(Debug)]
@@ -45,7 +45,14 @@ pub struct Summary {
     /// The number of names that `choices` was made with.
     names: Option<usize>,
     groups: Groups,
-    cells: Cells,
+    /// Users as small numbers, for sets of them.
+    order: Order,
+    clusters: Parts,
+    users: Parts,
+    accounts: Parts,
+    partitions: Parts,
+    qos: Parts,
+    states: States,
     places: Places,
     days: Vec<DaySum>,
     cpu_spread: Spread,
@@ -64,7 +71,13 @@ impl Summary {
             choices: Choices::default(),
             names: None,
             groups: Groups::default(),
-            cells: Cells::default(),
+            order: Order::default(),
+            clusters: Parts::default(),
+            users: Parts::default(),
+            accounts: Parts::default(),
+            partitions: Parts::default(),
+            qos: Parts::default(),
+            states: States::default(),
             places: Places::default(),
             cpu_spread: Spread::default(),
             memory_spread: Spread::default(),
@@ -82,7 +95,7 @@ impl Summary {
         }
         for row in rows {
             if self.choices.admit(row) && self.in_groups(row, names) {
-                self.count(row);
+                self.count(row, names);
             }
         }
     }
@@ -95,41 +108,39 @@ impl Summary {
         }
     }
 
-    fn count(&mut self, row: &Row) {
+    fn count(&mut self, row: &Row, names: &Names) {
         let ended = row.end.is_some();
+        let window = self.scope.window;
         let (share, whole) = match row.held() {
-            Some(held) => {
-                let share = self.scope.window.share_of(held);
-                if share <= 0.0 {
-                    return;
-                }
-                let seconds = row.elapsed.map_or(held.seconds() as f64, f64::from);
-                let whole = whole(row, held, seconds);
-                day::add(&self.scope.days, &mut self.days, row, &whole);
-                (share, Some(whole))
-            }
-            None => {
-                let moment = row.end.or(row.start).unwrap_or(row.submit);
-                if !self.scope.window.holds(moment) {
-                    return;
-                }
-                day::add_moment(&self.scope.days, &mut self.days, row, moment);
-                (0.0, None)
-            }
+            Some(held) => (window.share_of(held), Some(whole(row, held))),
+            None => (0.0, None),
         };
-        if let Some(tally) = self.cells.of(row) {
-            tally.jobs += 1;
-            if let Some(whole) = &whole {
-                let hours = [&mut tally.cpu, &mut tally.memory, &mut tally.gpu];
-                whole.add_to(hours, share, ended);
-            }
-            if let Some(wait) = wait(row, |start| self.scope.window.holds(start)) {
-                tally.wait.add(wait);
-            }
+        let moment = row.end.or(row.start).unwrap_or(row.submit);
+        if share <= 0.0 && (whole.is_some() || !window.holds(moment)) {
+            return;
         }
+        let user = self.order.of(row.user);
+        match &whole {
+            Some(whole) => day::add(&self.scope.days, &mut self.days, row, user, whole),
+            None => day::add_moment(&self.scope.days, &mut self.days, row, user, moment),
+        }
+        let part = |amount: Option<Amount>| amount.map(|amount| amount.share(share));
+        let cause = self.states.cause(row.state, names);
+        let run = Run {
+            cause: ended.then_some(cause),
+            cpu: Hours::of(whole.and_then(|whole| part(whole.cpu)), ended),
+            memory: Hours::of(whole.and_then(|whole| part(whole.memory)), ended),
+            gpu: whole.and_then(|whole| part(whole.gpu)).map(|gpu| Hours::of(Some(gpu), ended)),
+            wait: wait(row, |start| window.holds(start)),
+        };
+        self.clusters.add(row.cluster, &run, user);
+        self.users.add(row.user, &run, user);
+        self.accounts.add(row.account, &run, user);
+        self.partitions.add(row.partition, &run, user);
+        self.qos.add(row.qos, &run, user);
+        self.states.add(row.state, &run);
         let Some(whole) = whole else { return };
-        let cpu = whole.cpu.map_or(0.0, |cpu| cpu.held * share);
-        self.places.add(row, cpu, whole.gpu.map(|gpu| gpu.share(share)));
+        self.places.add(row, &run);
         if ended {
             spread(&mut self.cpu_spread, whole.cpu);
             spread(&mut self.memory_spread, whole.memory);
@@ -148,8 +159,10 @@ fn sane(figure: Option<f64>) -> Option<f64> {
     figure.filter(|figure| (0.0..1e15).contains(figure))
 }
 
-/// All that a run held and used in these seconds.
-fn whole(row: &Row, held: Window, seconds: f64) -> Whole {
+/// All that a run held and used. It may have held its CPUs for less time than from start to end:
+/// it may have been suspended.
+fn whole(row: &Row, held: Window) -> Whole {
+    let seconds = row.elapsed.map_or(held.seconds() as f64, f64::from);
     Whole {
         held,
         cpu: row.cpus.map(|cpus| Amount {

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::hours::{Amount, Hours};
+use super::hours::Hours;
+use super::part::Run;
 use super::report::{GpuLine, NodeLine};
 use super::row::Row;
 use super::scope::{Filter, NodeSize};
@@ -11,11 +12,18 @@ use crate::intern::{Name, Names};
 use crate::slurm::hostlist;
 use crate::window::Window;
 
-/// What runs with one text did.
+/// What runs on one list of nodes held.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     jobs: u64,
     cpu: f64,
+    gpu: f64,
+}
+
+/// What runs with the same GPUs held and used.
+#[derive(Debug, Clone, Copy, Default)]
+struct Gpus {
+    jobs: u64,
     gpu: Hours,
 }
 
@@ -24,19 +32,19 @@ struct Place {
 pub(super) struct Places {
     /// Clusters are few, lists are many: a list's place is the number of its name.
     lists: Vec<(Name, Vec<Place>)>,
-    types: Vec<Place>,
+    types: Vec<Gpus>,
 }
 
-fn at(places: &mut Vec<Place>, name: Name) -> Option<&mut Place> {
+fn at<T: Clone + Default>(places: &mut Vec<T>, name: Name) -> Option<&mut T> {
     if places.len() <= name.index() {
-        places.resize(name.index() + 1, Place::default());
+        places.resize(name.index() + 1, T::default());
     }
     places.get_mut(name.index())
 }
 
 impl Places {
     /// Counts a run with the hours that it held in the window.
-    pub(super) fn add(&mut self, row: &Row, cpu: f64, gpu: Option<Amount>) {
+    pub(super) fn add(&mut self, row: &Row, run: &Run) {
         let known = self.lists.iter().position(|(cluster, _)| *cluster == row.cluster);
         let known = known.unwrap_or_else(|| {
             self.lists.push((row.cluster, Vec::new()));
@@ -45,12 +53,12 @@ impl Places {
         let list = self.lists.get_mut(known).and_then(|(_, places)| at(places, row.nodes));
         let Some(list) = list else { return };
         list.jobs += 1;
-        list.cpu += cpu;
-        let Some(gpu) = gpu else { return };
-        list.gpu.reserved += gpu.held;
+        list.cpu += run.cpu.reserved;
+        let Some(gpu) = &run.gpu else { return };
+        list.gpu += gpu.reserved;
         if let Some(model) = at(&mut self.types, row.gpu_types) {
             model.jobs += 1;
-            model.gpu.add(gpu, row.end.is_some());
+            model.gpu.merge(gpu);
         }
     }
 
@@ -89,7 +97,7 @@ impl Places {
                 lines.push(NodeLine::new(
                     (cluster, node),
                     place.jobs,
-                    (place.cpu, place.gpu.reserved),
+                    (place.cpu, place.gpu),
                     size,
                     window,
                 ));
@@ -135,7 +143,7 @@ fn spread(sums: &mut BTreeMap<String, Place>, list: &str, place: &Place) {
         let sum = sums.entry(node).or_default();
         sum.jobs += place.jobs;
         sum.cpu += place.cpu * share;
-        sum.gpu.reserved += place.gpu.reserved * share;
+        sum.gpu += place.gpu * share;
     }
 }
 

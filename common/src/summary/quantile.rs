@@ -20,7 +20,7 @@ pub struct Waits {
 #[derive(Debug, Clone, PartialEq)]
 enum Values {
     Few(Vec<u32>),
-    Many(Box<[u64]>),
+    Many(Box<[u32]>),
 }
 
 impl Default for Values {
@@ -34,14 +34,14 @@ impl Waits {
     pub(super) fn add(&mut self, seconds: u32) {
         self.count += 1;
         self.sum += u64::from(seconds);
-        self.put(seconds, 1);
+        self.put(seconds);
     }
 
     pub(super) fn merge(&mut self, other: &Waits) {
         self.count += other.count;
         self.sum += other.sum;
         match &other.values {
-            Values::Few(values) => values.iter().for_each(|value| self.put(*value, 1)),
+            Values::Few(values) => values.iter().for_each(|value| self.put(*value)),
             Values::Many(theirs) => {
                 for (ours, theirs) in self.many().iter_mut().zip(theirs) {
                     *ours += theirs;
@@ -50,19 +50,19 @@ impl Waits {
         }
     }
 
-    fn put(&mut self, seconds: u32, times: u64) {
+    fn put(&mut self, seconds: u32) {
         match &mut self.values {
             Values::Few(values) if values.len() < FEW => values.push(seconds),
             _ => {
                 if let Some(count) = self.many().get_mut(bucket(seconds)) {
-                    *count += times;
+                    *count += 1;
                 }
             }
         }
     }
 
     /// The histogram; made of the single values if it is not there yet.
-    fn many(&mut self) -> &mut [u64] {
+    fn many(&mut self) -> &mut [u32] {
         if let Values::Few(values) = &self.values {
             let mut counts = vec![0; BUCKETS].into_boxed_slice();
             for value in values {
@@ -133,12 +133,12 @@ fn middle(bucket: usize) -> f64 {
 }
 
 /// The quantile of values counted in buckets, between two neighbours in proportion.
-fn quantile(counts: &[u64], total: u64, q: f64, value: fn(usize) -> f64) -> Option<f64> {
+fn quantile(counts: &[u32], total: u64, q: f64, value: fn(usize) -> f64) -> Option<f64> {
     let place = total.checked_sub(1)? as f64 * q;
     let at = |rank: f64| {
         let mut seen = 0u64;
         let place = counts.iter().position(|count| {
-            seen += count;
+            seen += u64::from(*count);
             seen as f64 > rank
         });
         place.map(value)
@@ -158,7 +158,7 @@ pub struct Spread {
     sum: f64,
     min: f64,
     max: f64,
-    counts: Box<[u64]>,
+    counts: Box<[u32]>,
 }
 
 impl Default for Spread {
@@ -177,7 +177,7 @@ impl Spread {
         self.sum += capped;
         self.min = self.min.min(ratio);
         self.max = self.max.max(ratio);
-        if let Some(count) = self.counts.get_mut((capped * STEPS as f64).round() as usize) {
+        if let Some(count) = self.counts.get_mut((capped * STEPS as f64 + 0.5) as usize) {
             *count += 1;
         }
     }

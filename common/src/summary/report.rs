@@ -1,15 +1,13 @@
 //! What a summary found, in numbers and names; how it looks is the business of outputs.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use super::Summary;
-use super::cause::Cause;
-use super::cell::{Cells, Key, Quick, Tally};
 use super::hours::{Hours, Waste};
-use super::quantile::Spread;
-use super::scope::NodeSize;
-use crate::intern::{Name, Names};
-use crate::slurm::state::JobState;
+use super::part::{Part, sorted};
+use super::quantile::{Spread, Waits};
+use super::scope::{Grouping, NodeSize};
+use crate::intern::Names;
 use crate::window::Window;
 
 /// Everything about a window. Lists are in order of CPU-hours held, most first, days in order of
@@ -86,6 +84,21 @@ pub struct Line {
     pub tally: Tally,
     /// What they wasted.
     pub waste: Wastes,
+}
+
+/// What some runs held and used, and how long they waited.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tally {
+    /// Runs that held resources in the window, or, never started, ended or were submitted in it.
+    pub jobs: u64,
+    /// CPU-hours.
+    pub cpu: Hours,
+    /// GiB-hours of memory: asked for, and the peak for all the time.
+    pub memory: Hours,
+    /// GPU-hours.
+    pub gpu: Hours,
+    /// From submission to start, of the runs that started in the window.
+    pub wait: Waits,
 }
 
 /// What was wasted of each resource.
@@ -193,74 +206,39 @@ pub struct StateLine {
     pub gpu_hours: f64,
 }
 
-/// A line while it is being summed.
-#[derive(Default)]
-struct Sum {
-    line: Line,
-    users: HashSet<Name, std::hash::BuildHasherDefault<Quick>>,
-}
-
-impl Sum {
-    fn add(&mut self, user: Name, tally: &Tally, cause: Cause) {
-        self.users.insert(user);
-        self.line.tally.merge(tally);
-        self.line.waste.cpu.add(cause, &tally.cpu);
-        self.line.waste.memory.add(cause, &tally.memory);
-        self.line.waste.gpu.add(cause, &tally.gpu);
-    }
-
-    fn finish(mut self, name: &str) -> Line {
-        name.clone_into(&mut self.line.name);
-        self.line.users = self.users.len() as u64;
-        self.line
-    }
-}
-
-fn finish(sums: BTreeMap<String, Sum>) -> Vec<Line> {
-    let mut lines: Vec<Line> = sums.into_iter().map(|(name, sum)| sum.finish(&name)).collect();
-    lines.sort_by(|a, b| {
-        let (a, b) = (&a.tally, &b.tally);
-        b.cpu.reserved.total_cmp(&a.cpu.reserved).then_with(|| b.jobs.cmp(&a.jobs))
-    });
-    lines
-}
-
 impl Summary {
     /// Makes the tables. `names` is the table that the rows' names are of.
     #[must_use]
     pub fn finish(mut self, names: &Names) -> Report {
-        let causes: Vec<Cause> =
-            self.cells.iter().map(|(key, _)| Cause::of(&names.text(key.state).into())).collect();
-        let cells = std::mem::take(&mut self.cells);
-        let by = |which: fn(&Key) -> Name| {
-            let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-            for ((key, tally), cause) in cells.iter().zip(&causes) {
-                let name = names.text(which(key)).to_owned();
-                sums.entry(name).or_default().add(key.user, tally, *cause);
-            }
-            finish(sums)
-        };
-        let mut total = Sum::default();
-        let mut groups: BTreeMap<String, Sum> = BTreeMap::new();
-        for ((key, tally), cause) in cells.iter().zip(&causes) {
-            total.add(key.user, tally, *cause);
-            for group in self.groups.of(&self.scope.grouping, key.user, key.account, names) {
-                groups.entry(group.clone()).or_default().add(key.user, tally, *cause);
+        let mut total = Part::default();
+        let mut groups: BTreeMap<String, Part> = BTreeMap::new();
+        for (user, part) in self.users.iter() {
+            total.merge(part);
+            if let Grouping::Users(_) = self.scope.grouping {
+                for group in self.groups.of(&self.scope.grouping, user, user, names) {
+                    groups.entry(group.clone()).or_default().merge(part);
+                }
             }
         }
-        let total = total.finish("");
-        let states = states(&cells, names, total.tally.jobs);
+        if let Grouping::Accounts = self.scope.grouping {
+            for (account, part) in self.accounts.iter() {
+                for group in self.groups.of(&self.scope.grouping, account, account, names) {
+                    groups.entry(group.clone()).or_default().merge(part);
+                }
+            }
+        }
+        let total = total.line("");
         let days = self.scope.days.into_iter().zip(self.days);
         Report {
             window: self.scope.window,
             days: days.map(|(day, sum)| sum.finish(day)).collect(),
-            clusters: by(|key| key.cluster),
-            users: by(|key| key.user),
-            groups: finish(groups),
+            clusters: self.clusters.lines(names),
+            users: self.users.lines(names),
+            groups: sorted(groups.into_iter().map(|(name, part)| part.line(&name)).collect()),
             groups_overlap: self.groups.overlap(),
-            accounts: by(|key| key.account),
-            partitions: by(|key| key.partition),
-            qos: by(|key| key.qos),
+            accounts: self.accounts.lines(names),
+            partitions: self.partitions.lines(names),
+            qos: self.qos.lines(names),
             nodes: self.places.nodes(
                 names,
                 self.scope.window,
@@ -268,7 +246,7 @@ impl Summary {
                 &self.scope.nodes,
             ),
             gpu_types: self.places.gpu_types(names),
-            states,
+            states: self.states.lines(names, total.tally.jobs),
             total,
             cpu_spread: self.cpu_spread,
             memory_spread: self.memory_spread,
@@ -276,25 +254,4 @@ impl Summary {
             limit_spread: self.limit_spread,
         }
     }
-}
-
-fn states(cells: &Cells, names: &Names, all: u64) -> Vec<StateLine> {
-    let mut sums: BTreeMap<String, StateLine> = BTreeMap::new();
-    for (key, tally) in cells.iter() {
-        let state = JobState::from(names.text(key.state)).name().to_owned();
-        let line = sums.entry(state.clone()).or_insert_with(|| StateLine {
-            state,
-            jobs: 0,
-            share: 0.0,
-            cpu_hours: 0.0,
-            gpu_hours: 0.0,
-        });
-        line.jobs += tally.jobs;
-        line.share = line.jobs as f64 / all.max(1) as f64;
-        line.cpu_hours += tally.cpu.reserved;
-        line.gpu_hours += tally.gpu.reserved;
-    }
-    let mut lines: Vec<StateLine> = sums.into_values().collect();
-    lines.sort_by_key(|line| std::cmp::Reverse(line.jobs));
-    lines
 }
