@@ -4,6 +4,7 @@
 
 pub mod causes;
 pub mod config;
+pub mod efficiency;
 pub mod exposition;
 pub mod id;
 pub mod intern;
