@@ -13,6 +13,7 @@ pub mod limit;
 pub mod metric;
 pub mod slurm;
 pub mod span;
+pub mod stretches;
 pub mod summary;
 pub mod time;
 pub mod unit;
