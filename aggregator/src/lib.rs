@@ -2,6 +2,7 @@
 
 pub mod archive;
 pub mod cli;
+pub mod collect;
 pub mod command;
 pub mod config;
 pub mod now;

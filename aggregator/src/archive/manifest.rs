@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use steward_common::stretches::Stretches;
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
+use twox_hash::XxHash3_64;
 
 use super::day::Day;
 
@@ -109,6 +110,14 @@ pub struct Import {
     pub at: i64,
     /// How many runs.
     pub runs: u64,
+}
+
+impl Forgotten {
+    /// The digest of a user's name.
+    #[must_use]
+    pub fn digest(user: &str) -> String {
+        format!("{:016x}", XxHash3_64::oneshot(user.as_bytes()))
+    }
 }
 
 impl Cluster {

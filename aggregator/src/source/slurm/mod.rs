@@ -1,4 +1,6 @@
 //! Slurm's commands: what is run, and how what it prints becomes types.
 
+pub mod command;
 pub mod lines;
 pub mod marks;
+pub mod sacct;

@@ -1,0 +1,113 @@
+//! A part of `processed` that is being written: new runs first, then those that were there and
+//! have not changed.
+
+use std::collections::{HashMap, HashSet};
+
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_select::filter::filter_record_batch;
+use tempfile::NamedTempFile;
+
+use super::ArchiveError;
+use super::column::Stored;
+use super::processed::ProcessedWriter;
+use super::read::{RunKey, Table, times, whole};
+use super::shelf::Shelf;
+
+/// A part while runs come in.
+pub struct PartWriter {
+    existing: Option<Table>,
+    /// Runs that are in the archive, with the digests of their rows.
+    known: HashMap<RunKey, i32>,
+    writer: ProcessedWriter<NamedTempFile>,
+    new: HashSet<RunKey>,
+}
+
+impl PartWriter {
+    /// Begins with what is there.
+    ///
+    /// # Errors
+    /// If that cannot be read, or nothing can be written.
+    pub fn new(
+        shelf: &dyn Shelf,
+        generation: u64,
+        existing: Option<Table>,
+    ) -> Result<PartWriter, ArchiveError> {
+        let known = existing.as_ref().map_or(Ok(HashMap::new()), Table::runs)?;
+        let writer = ProcessedWriter::new(shelf.scratch()?, generation)?;
+        Ok(PartWriter { existing, known, writer, new: HashSet::new() })
+    }
+
+    /// Whether the archive has this run with these very rows.
+    #[must_use]
+    pub fn has(&self, key: RunKey, digest: i32) -> bool {
+        self.known.get(&key) == Some(&digest) && !self.new.contains(&key)
+    }
+
+    /// Adds a run, in place of an older version of it. A run that comes twice stays as it came
+    /// first.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn push(&mut self, key: RunKey, stored: &Stored<'_>) -> Result<bool, ArchiveError> {
+        let is_new = self.new.insert(key);
+        if is_new {
+            self.writer.push(stored)?;
+        }
+        Ok(is_new)
+    }
+
+    /// Adds runs from another file as they stand there.
+    ///
+    /// # Errors
+    /// If they cannot be read or written.
+    pub fn carry(&mut self, from: &Table, runs: &HashSet<RunKey>) -> Result<(), ArchiveError> {
+        for batch in from.batches(None, false)? {
+            let batch = batch?;
+            let wanted = kept(&batch, |key| runs.contains(&key) && !self.new.contains(&key));
+            self.writer.push_batch(&filter_record_batch(&batch, &wanted)?)?;
+        }
+        self.new.extend(runs);
+        Ok(())
+    }
+
+    /// The runs that were there and have not come again.
+    pub fn unseen(&self) -> impl Iterator<Item = RunKey> {
+        self.known.keys().filter(|key| !self.new.contains(key)).copied()
+    }
+
+    /// Whether anything was added.
+    #[must_use]
+    pub fn has_new(&self) -> bool {
+        !self.new.is_empty()
+    }
+
+    /// Adds those of the runs that were there, and were not replaced, for which `keep` holds. The
+    /// file, and its number of rows.
+    ///
+    /// # Errors
+    /// If they cannot be read or written.
+    pub fn finish(
+        mut self,
+        keep: impl Fn(RunKey) -> bool,
+    ) -> Result<(NamedTempFile, u64), ArchiveError> {
+        if let Some(existing) = &self.existing {
+            for batch in existing.batches(None, false)? {
+                let batch = batch?;
+                let kept = kept(&batch, |key| !self.new.contains(&key) && keep(key));
+                self.writer.push_batch(&filter_record_batch(&batch, &kept)?)?;
+            }
+        }
+        let rows = self.writer.rows();
+        Ok((self.writer.finish()?, rows))
+    }
+}
+
+/// For each row of a batch, whether its run is wanted.
+pub fn kept(batch: &RecordBatch, keep: impl Fn(RunKey) -> bool) -> BooleanArray {
+    let keys = whole(batch, "job_id_raw").zip(times(batch, "submit_time"));
+    keys.map(|(job, submit)| {
+        let key = job.and_then(|job| u32::try_from(job).ok()).zip(submit);
+        Some(key.is_some_and(&keep))
+    })
+    .collect()
+}

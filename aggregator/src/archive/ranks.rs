@@ -1,0 +1,176 @@
+//! Runs of one job: which is the first, the second, …, and that none stands in two files.
+//!
+//! A job's earlier run may have ended days before the later one, so all files are looked through;
+//! only for jobs of which something is new, and only at three narrow columns.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_select::filter::filter_record_batch;
+use roaring::RoaringBitmap;
+use steward_common::time::Timestamp;
+
+use super::manifest::Entry;
+use super::part::kept;
+use super::processed::ProcessedWriter;
+use super::read::{RunKey, Table, times, whole};
+use super::{ArchiveError, Change, Part};
+
+/// A run as it stands in a file.
+struct Standing {
+    submit: Timestamp,
+    part: Part,
+    generation: u64,
+    rank: i64,
+}
+
+/// Ranks the runs of these jobs, and rewrites the files in which a rank was wrong.
+///
+/// # Errors
+/// If a file cannot be read or written.
+pub fn rank(change: &mut Change, cluster: &str, jobs: &RoaringBitmap) -> Result<(), ArchiveError> {
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let parts = parts(change, cluster);
+    let several = several(change, cluster, &parts, jobs)?;
+    if several.is_empty() {
+        return Ok(());
+    }
+    let mut runs: HashMap<u32, Vec<Standing>> = HashMap::new();
+    for (part, entry) in &parts {
+        let table = open(change, cluster, *part, *entry)?;
+        for batch in table.batches(Some(&["job_id_raw", "submit_time", "restart"]), false)? {
+            let batch = batch?;
+            let keys = whole(&batch, "job_id_raw").zip(times(&batch, "submit_time"));
+            for ((job, submit), rank) in keys.zip(whole(&batch, "restart")) {
+                let job = job.and_then(|job| u32::try_from(job).ok());
+                if let (Some(job), Some(submit)) = (job.filter(|j| several.contains(*j)), submit) {
+                    let generation = entry.generation;
+                    let rank = rank.unwrap_or(0);
+                    let standing = Standing { submit, part: *part, generation, rank };
+                    runs.entry(job).or_default().push(standing);
+                }
+            }
+        }
+    }
+    for (part, fixes) in fixes(runs) {
+        if let Some(entry) = parts.get(&part) {
+            rewrite(change, cluster, part, *entry, &fixes)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is to be done with runs of one file: another rank, or out with it.
+#[derive(Default)]
+struct Fixes {
+    ranks: HashMap<RunKey, i64>,
+    doubles: HashSet<RunKey>,
+}
+
+fn fixes(runs: HashMap<u32, Vec<Standing>>) -> BTreeMap<Part, Fixes> {
+    let mut fixes: BTreeMap<Part, Fixes> = BTreeMap::new();
+    for (job, mut runs) in runs {
+        // Of one run that stands twice, the one that was written last is the truth.
+        runs.sort_by_key(|run| (run.submit, std::cmp::Reverse(run.generation)));
+        let mut before: Option<Timestamp> = None;
+        let mut rank = -1;
+        for run in runs {
+            let fix = fixes.entry(run.part).or_default();
+            if before == Some(run.submit) {
+                fix.doubles.insert((job, run.submit));
+                continue;
+            }
+            before = Some(run.submit);
+            rank += 1;
+            if run.rank != rank {
+                fix.ranks.insert((job, run.submit), rank);
+            }
+        }
+    }
+    fixes.retain(|_, fix| !fix.ranks.is_empty() || !fix.doubles.is_empty());
+    fixes
+}
+
+fn parts(change: &Change, cluster: &str) -> BTreeMap<Part, Entry> {
+    let Some(cluster) = change.manifest.clusters.get(cluster) else { return BTreeMap::new() };
+    let days = cluster.days.iter().map(|(day, entry)| (Part::Day(*day), *entry));
+    days.chain(cluster.open.map(|entry| (Part::Open, entry))).collect()
+}
+
+fn open(change: &Change, cluster: &str, part: Part, entry: Entry) -> Result<Table, ArchiveError> {
+    let table = change.archive().open(cluster, part, entry)?;
+    table.ok_or_else(|| ArchiveError::Manifest {
+        path: change.archive().shelf().address(""),
+        why: "a file that the manifest names is missing; `steward archive rebuild` makes it anew"
+            .to_owned(),
+    })
+}
+
+/// Those of the jobs that have more than one run.
+fn several(
+    change: &Change,
+    cluster: &str,
+    parts: &BTreeMap<Part, Entry>,
+    jobs: &RoaringBitmap,
+) -> Result<RoaringBitmap, ArchiveError> {
+    let (mut once, mut several) = (RoaringBitmap::new(), RoaringBitmap::new());
+    for (part, entry) in parts {
+        let table = open(change, cluster, *part, *entry)?;
+        for batch in table.batches(Some(&["job_id_raw"]), false)? {
+            for job in whole(&batch?, "job_id_raw").flatten() {
+                let job = u32::try_from(job).unwrap_or(0);
+                if jobs.contains(job) && !once.insert(job) {
+                    several.insert(job);
+                }
+            }
+        }
+    }
+    Ok(several)
+}
+
+fn rewrite(
+    change: &mut Change,
+    cluster: &str,
+    part: Part,
+    entry: Entry,
+    fixes: &Fixes,
+) -> Result<(), ArchiveError> {
+    let table = open(change, cluster, part, entry)?;
+    let mut writer =
+        ProcessedWriter::new(change.archive().shelf().scratch()?, change.generation())?;
+    for batch in table.batches(None, false)? {
+        let batch = ranked(&batch?, &fixes.ranks)?;
+        let keep = kept(&batch, |key| !fixes.doubles.contains(&key));
+        writer.push_batch(&filter_record_batch(&batch, &keep)?)?;
+    }
+    let rows = writer.rows();
+    let file = writer.finish()?;
+    change.stage_part(cluster, part, file, rows)
+}
+
+/// The batch with other ranks for some runs.
+fn ranked(batch: &RecordBatch, ranks: &HashMap<RunKey, i64>) -> Result<RecordBatch, ArchiveError> {
+    let keys = whole(batch, "job_id_raw").zip(times(batch, "submit_time"));
+    let new: Int64Array = keys
+        .zip(whole(batch, "restart"))
+        .map(|((job, submit), rank)| {
+            let key = job.and_then(|job| u32::try_from(job).ok()).zip(submit);
+            key.and_then(|key| ranks.get(&key).copied()).or(rank)
+        })
+        .collect();
+    let columns: Vec<ArrayRef> = batch
+        .schema()
+        .fields()
+        .iter()
+        .zip(batch.columns())
+        .map(
+            |(field, column)| {
+                if field.name() == "restart" { Arc::new(new.clone()) } else { Arc::clone(column) }
+            },
+        )
+        .collect();
+    Ok(RecordBatch::try_new(batch.schema(), columns)?)
+}

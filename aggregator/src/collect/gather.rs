@@ -1,0 +1,294 @@
+//! One part of a collection: sacct's answer for the windows of a day becomes a raw file and the
+//! parts of `processed` it belongs to.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use roaring::RoaringBitmap;
+use steward_common::job::Run;
+use steward_common::slurm::sacct::{Draft, Layout, Oddity};
+use steward_common::time::Timestamp;
+use tempfile::NamedTempFile;
+use twox_hash::XxHash3_64;
+
+use super::plan::Unit;
+use super::{CollectError, Context};
+use crate::archive::column::Stored;
+use crate::archive::part::PartWriter;
+use crate::archive::raw::{Form, Key, RawWriter};
+use crate::archive::read::{RunKey, Table};
+use crate::archive::{ArchiveError, Day, Part};
+use crate::source::slurm::lines::{Job, Piece};
+use crate::source::slurm::sacct::Failure;
+
+/// Odd values of which an example is kept.
+const EXAMPLES: usize = 5;
+
+/// What a collection has seen, counted by all its parts at once.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Rows that sacct gave.
+    pub rows: AtomicU64,
+    /// Runs that were new or had changed.
+    pub runs: AtomicU64,
+    /// Jobs that could not be read; their text is kept.
+    pub malformed: AtomicU64,
+    /// Values that could not be read; their runs stand without them.
+    pub odd: AtomicU64,
+}
+
+/// Files that a part of a collection has written.
+pub struct Gathered {
+    /// Files of `processed`: their rows.
+    pub parts: BTreeMap<Part, (NamedTempFile, u64)>,
+    /// The raw file, if there is anything new.
+    pub raw: Option<NamedTempFile>,
+    /// The numbers of jobs with a run that is new or has changed.
+    pub jobs: RoaringBitmap,
+    /// Jobs whose rows could not be cut, to be asked for again.
+    pub broken: Vec<u32>,
+    /// Runs that were open before and have not been seen now.
+    pub unseen: Vec<RunKey>,
+    /// The earliest start of an open run.
+    pub open_since: Option<Timestamp>,
+    /// Examples of what could not be read.
+    pub examples: Vec<String>,
+}
+
+/// A part of a collection while it goes on.
+pub struct Gather<'c> {
+    context: &'c Context,
+    layout: &'c Layout,
+    parts: BTreeMap<Part, PartWriter>,
+    raw: RawWriter<NamedTempFile>,
+    jobs: RoaringBitmap,
+    broken: Vec<u32>,
+    open_since: Option<Timestamp>,
+    examples: Vec<String>,
+}
+
+impl<'c> Gather<'c> {
+    /// Begins.
+    ///
+    /// # Errors
+    /// If nothing can be written.
+    pub fn new(context: &'c Context, layout: &'c Layout) -> Result<Gather<'c>, ArchiveError> {
+        let file = context.archive.shelf().scratch()?;
+        let raw = RawWriter::new(file, context.generation, &layout.names(), context.now)?;
+        Ok(Gather {
+            context,
+            layout,
+            parts: BTreeMap::new(),
+            raw,
+            jobs: RoaringBitmap::new(),
+            broken: Vec::new(),
+            open_since: None,
+            examples: Vec::new(),
+        })
+    }
+
+    /// What all parts of the collection share.
+    #[must_use]
+    pub fn context(&self) -> &'c Context {
+        self.context
+    }
+
+    /// Asks sacct for the windows of a unit.
+    ///
+    /// # Errors
+    /// If sacct does not answer or the answer cannot be kept.
+    pub fn unit(&mut self, unit: &Unit) -> Result<(), CollectError> {
+        if unit.is_last {
+            // It is written anew each time, even if nothing is open.
+            self.part(Part::Open)?;
+        }
+        let open_from = unit.windows.last().map(|window| window.from());
+        for window in &unit.windows {
+            // What has ended belongs to the window in which it ended; a run that ends while we
+            // ask belongs to now, as does what has not ended.
+            let wanted = |run: &Run<'_>| match run.end.filter(|_| run.ended) {
+                Some(end) => {
+                    window.holds(end)
+                        || (unit.is_last && Some(window.from()) == open_from && end >= window.to())
+                }
+                None => unit.is_last && Some(window.from()) == open_from,
+            };
+            self.context
+                .sacct
+                .jobs(self.layout, *window, |piece| {
+                    self.piece(piece, &wanted).map_err(Failure::Visit)
+                })
+                .map_err(CollectError::of)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a job of the answer, or leaves it.
+    ///
+    /// # Errors
+    /// If it cannot be kept.
+    pub fn piece(
+        &mut self,
+        piece: Piece<'_>,
+        wanted: impl Fn(&Run<'_>) -> bool,
+    ) -> Result<(), CollectError> {
+        match piece {
+            Piece::Whole(job) => self.job(job, wanted),
+            Piece::Broken { id, bytes } => {
+                match id.and_then(|id| id.parse().ok()) {
+                    Some(id) => self.broken.push(id),
+                    None => self.malformed(None, bytes)?,
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn job(&mut self, job: Job<'_>, wanted: impl Fn(&Run<'_>) -> bool) -> Result<(), CollectError> {
+        let mut rows = job.rows();
+        let Some(own) = rows.next() else { return Ok(()) };
+        let mut draft = match Draft::new(&own) {
+            Ok(draft) => draft,
+            Err(oddity) => {
+                self.example(own.id().0, &oddity);
+                return self.malformed(own.id().0.parse().ok(), job.bytes());
+            }
+        };
+        for row in rows {
+            draft.step(&row);
+        }
+        let (mut run, oddities) = draft.finish();
+        if !wanted(&run) || self.context.is_forgotten(&run.user, run.submit) {
+            return Ok(());
+        }
+        run.cluster = self.context.cluster.as_str().into();
+        #[allow(clippy::cast_possible_truncation, reason = "any 32 bits of a digest will do")]
+        let digest = XxHash3_64::oneshot(job.bytes()) as i32;
+        let count = 1 + u64::from(run.steps);
+        self.context.counts.rows.fetch_add(count, Ordering::Relaxed);
+        if !self.keep(&run, digest)? {
+            return Ok(());
+        }
+        for oddity in &oddities {
+            self.context.counts.odd.fetch_add(1, Ordering::Relaxed);
+            self.example(&run.shown_id, oddity);
+        }
+        let (number, submit) = (Some(run.job.get()), Some(run.submit));
+        let end = run.end.filter(|_| run.ended);
+        for row in job.rows() {
+            let key = Key { job: number, submit, end, step: row.id().1 };
+            self.raw.push(key, Form::Plain, job.bytes_of(&row))?;
+        }
+        Ok(())
+    }
+
+    /// Puts a run where it belongs; whether it was new or has changed.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep(&mut self, run: &Run<'_>, digest: i32) -> Result<bool, CollectError> {
+        let part = match run.end.filter(|_| run.ended) {
+            Some(end) => Part::Day(Day::of(end)),
+            None => Part::Open,
+        };
+        let key = (run.job.get(), run.submit);
+        let collected = self.context.now;
+        let writer = self.part(part)?;
+        // What has not ended is written anew each time, but its rows only if they have changed.
+        let known = writer.has(key, digest);
+        if known && part != Part::Open {
+            return Ok(false);
+        }
+        if !writer.push(key, &Stored { run, collected, digest })? {
+            return Ok(false);
+        }
+        if part == Part::Open {
+            self.open_since = match (self.open_since, run.start) {
+                (Some(since), Some(start)) => Some(since.min(start)),
+                (since, start) => since.or(start),
+            };
+        }
+        if !known {
+            self.jobs.insert(run.job.get());
+            self.context.counts.runs.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(!known)
+    }
+
+    /// Keeps text that is no row.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn malformed(&mut self, job: Option<u32>, bytes: &[u8]) -> Result<(), CollectError> {
+        self.context.counts.malformed.fetch_add(1, Ordering::Relaxed);
+        if job.is_none() && self.examples.len() < EXAMPLES {
+            let text = String::from_utf8_lossy(bytes.get(..80).unwrap_or(bytes)).into_owned();
+            self.examples.push(format!("text that is no row: {text:?}"));
+        }
+        let key = Key { job, submit: None, end: None, step: None };
+        Ok(self.raw.push(key, Form::Malformed, bytes)?)
+    }
+
+    /// Keeps a row that was put together again.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn mended(&mut self, key: Key<'_>, text: &[u8]) -> Result<(), CollectError> {
+        Ok(self.raw.push(key, Form::Mended, text)?)
+    }
+
+    fn example(&mut self, id: &str, oddity: &Oddity) {
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(format!("job {id}: {}: {}", oddity.field.name(), oddity.error));
+        }
+    }
+
+    fn part(&mut self, part: Part) -> Result<&mut PartWriter, ArchiveError> {
+        use std::collections::btree_map::Entry;
+
+        match self.parts.entry(part) {
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
+            Entry::Vacant(entry) => {
+                let existing = self.context.table(part)?;
+                let shelf = self.context.archive.shelf();
+                Ok(entry.insert(PartWriter::new(shelf, self.context.generation, existing)?))
+            }
+        }
+    }
+
+    /// Keeps open runs of which sacct says nothing as they were.
+    ///
+    /// # Errors
+    /// If they cannot be read or written.
+    pub fn carry(&mut self, from: &Table, runs: &HashSet<RunKey>) -> Result<(), ArchiveError> {
+        self.part(Part::Open)?.carry(from, runs)
+    }
+
+    /// Writes the files. If all that is open was asked for, runs that were open before and are
+    /// not now do not stay: they are given back, to be asked for by number.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn finish(self, all_open: bool) -> Result<Gathered, ArchiveError> {
+        let mut parts = BTreeMap::new();
+        let mut unseen = Vec::new();
+        for (part, writer) in self.parts {
+            if part == Part::Open && all_open {
+                unseen.extend(writer.unseen());
+                parts.insert(part, writer.finish(|_| false)?);
+            } else if writer.has_new() {
+                parts.insert(part, writer.finish(|_| true)?);
+            }
+        }
+        let raw = if self.raw.rows() > 0 { Some(self.raw.finish()?) } else { None };
+        Ok(Gathered {
+            parts,
+            raw,
+            jobs: self.jobs,
+            broken: self.broken,
+            unseen,
+            open_since: self.open_since,
+            examples: self.examples,
+        })
+    }
+}

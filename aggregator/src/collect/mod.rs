@@ -1,0 +1,307 @@
+//! Collecting: what sacct knows and the archive does not yet have, of one cluster, as one change.
+//!
+//! The parts of the plan are asked for side by side, each into files of its own. Then jobs whose
+//! rows could not be cut, and runs that were open and have vanished, are asked for by number. Then
+//! runs of one job are ranked. Then it all counts at once, or, if anything failed, not at all.
+
+pub mod gather;
+pub mod mend;
+pub mod plan;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use roaring::RoaringBitmap;
+use steward_common::slurm::sacct::Layout;
+use steward_common::time::Timestamp;
+use tempfile::NamedTempFile;
+
+use crate::archive::lock::Lock;
+use crate::archive::manifest::{Cluster, Forgotten, Last};
+use crate::archive::read::{RunKey, Table};
+use crate::archive::{Archive, ArchiveError, Change, Day, Part, ranks};
+use crate::source::slurm::command::CommandError;
+use crate::source::slurm::sacct::{Failure, Sacct};
+use gather::{Counts, Gather, Gathered};
+use plan::{Terms, Unit};
+
+/// How long to wait before a failed call is made again, the first time; then twice as long.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What went wrong with a collection. Nothing of it counts then.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// The archive.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// sacct.
+    #[error(transparent)]
+    Slurm(#[from] CommandError),
+}
+
+impl CollectError {
+    fn of(failure: Failure<CollectError>) -> CollectError {
+        match failure {
+            Failure::Call(error) => CollectError::Slurm(error),
+            Failure::Visit(error) => error,
+        }
+    }
+
+    /// Whether it was us who stopped it.
+    #[must_use]
+    pub fn is_stop(&self) -> bool {
+        matches!(self, CollectError::Slurm(CommandError::Stopped))
+    }
+}
+
+/// How to collect.
+#[derive(Clone)]
+pub struct Request {
+    /// The cluster's name.
+    pub cluster: String,
+    /// How it is asked.
+    pub sacct: Sacct,
+    /// For when.
+    pub terms: Terms,
+    /// Calls at a time.
+    pub parallel: usize,
+    /// How often a failed call is made again.
+    pub retries: u32,
+}
+
+/// What all parts of a collection share.
+pub struct Context {
+    archive: Archive,
+    cluster: String,
+    entry: Cluster,
+    forgotten: Vec<Forgotten>,
+    generation: u64,
+    now: Timestamp,
+    sacct: Sacct,
+    counts: Counts,
+}
+
+impl Context {
+    /// The file of a part, if the archive has it.
+    fn table(&self, part: Part) -> Result<Option<Table>, ArchiveError> {
+        let entry = match part {
+            Part::Day(day) => self.entry.days.get(&day).copied(),
+            Part::Open => self.entry.open,
+        };
+        let Some(entry) = entry else { return Ok(None) };
+        let table = self.archive.open(&self.cluster, part, entry)?;
+        let lost = || ArchiveError::Manifest {
+            path: self.archive.shelf().address(""),
+            why: format!(
+                "a file of {} is missing or not the one that the manifest names; \
+                 `steward archive rebuild` makes it anew",
+                self.cluster
+            ),
+        };
+        table.map(Some).ok_or_else(lost)
+    }
+
+    fn is_forgotten(&self, user: &str, submit: Timestamp) -> bool {
+        !self.forgotten.is_empty() && {
+            let digest = Forgotten::digest(user);
+            self.forgotten.iter().any(|one| one.digest == digest && submit.get() < one.before)
+        }
+    }
+}
+
+/// Something that shows how far a collection is.
+pub trait Watch: Sync {
+    /// There are this many parts.
+    fn begin(&self, parts: usize);
+    /// A part is done; so many rows have been read in all.
+    fn part_done(&self, rows: u64);
+}
+
+/// What a collection did.
+#[derive(Clone, Debug)]
+pub struct Collected {
+    /// The cluster.
+    pub cluster: String,
+    /// Rows that sacct gave and that were looked at.
+    pub rows: u64,
+    /// Runs that were new or had changed.
+    pub runs: u64,
+    /// Jobs that could not be read; their text is kept.
+    pub malformed: u64,
+    /// Values that could not be read; their runs stand without them.
+    pub odd: u64,
+    /// Examples of both.
+    pub examples: Vec<String>,
+    /// Days that were asked for.
+    pub days: usize,
+}
+
+/// Collects. The lock comes back for the next cluster.
+///
+/// # Errors
+/// If anything fails; then the archive is as it was.
+pub fn run(
+    archive: &Archive,
+    lock: Lock,
+    request: &Request,
+    watch: &dyn Watch,
+) -> Result<(Collected, Lock), CollectError> {
+    let layout = retried(request, || Ok(request.sacct.layout()?))?;
+    let mut change = archive.change(lock)?;
+    let entry = change.manifest.clusters.get(&request.cluster).cloned().unwrap_or_default();
+    let units = plan::units(&entry, request.terms);
+    watch.begin(units.len());
+    let mut context = Context {
+        archive: archive.clone(),
+        cluster: request.cluster.clone(),
+        entry,
+        forgotten: change.manifest.forgotten.clone(),
+        generation: change.generation(),
+        now: request.terms.now,
+        sacct: request.sacct.clone(),
+        counts: Counts::default(),
+    };
+    let mut total = Total::default();
+    for gathered in all(&context, &layout, &units, request, watch)? {
+        total.add(&mut change, &context, gathered)?;
+    }
+    mend::mend(&mut context, &layout, &mut change, &mut total)?;
+    ranks::rank(&mut change, &context.cluster, &total.jobs)?;
+    let counts = &context.counts;
+    let collected = Collected {
+        cluster: request.cluster.clone(),
+        rows: counts.rows.load(Ordering::Relaxed),
+        runs: counts.runs.load(Ordering::Relaxed),
+        malformed: counts.malformed.load(Ordering::Relaxed),
+        odd: counts.odd.load(Ordering::Relaxed),
+        examples: total.examples,
+        days: units.len(),
+    };
+    let entry = change.manifest.clusters.entry(request.cluster.clone()).or_default();
+    plan::enter(entry, &units, request.terms);
+    entry.open_since = total.open_since.map(Timestamp::get);
+    entry.malformed += collected.malformed;
+    entry.last = Some(Last {
+        at: request.terms.now.get(),
+        runs: collected.runs,
+        malformed: collected.malformed,
+    });
+    Ok((collected, change.commit()?))
+}
+
+/// What the parts add up to.
+#[derive(Default)]
+pub struct Total {
+    jobs: RoaringBitmap,
+    broken: Vec<u32>,
+    unseen: Vec<RunKey>,
+    open_since: Option<Timestamp>,
+    examples: Vec<String>,
+    raw_files: usize,
+}
+
+impl Total {
+    fn add(
+        &mut self,
+        change: &mut Change,
+        context: &Context,
+        gathered: Gathered,
+    ) -> Result<(), ArchiveError> {
+        for (part, (file, rows)) in gathered.parts {
+            change.stage_part(&context.cluster, part, file, rows)?;
+        }
+        if let Some(raw) = gathered.raw {
+            self.put_raw(change, context, raw)?;
+        }
+        self.jobs |= gathered.jobs;
+        self.broken.extend(gathered.broken);
+        self.unseen.extend(gathered.unseen);
+        self.open_since = self.open_since.or(gathered.open_since);
+        self.examples.extend(gathered.examples);
+        self.examples.truncate(5);
+        Ok(())
+    }
+
+    fn put_raw(
+        &mut self,
+        change: &Change,
+        context: &Context,
+        file: NamedTempFile,
+    ) -> Result<(), ArchiveError> {
+        let what = format!("{:04}", self.raw_files);
+        self.raw_files += 1;
+        let name = change.raw_name(&context.cluster, Day::of(context.now), &what);
+        context.archive.shelf().put(file, &name)
+    }
+}
+
+/// Gathers all units, several at a time.
+fn all(
+    context: &Context,
+    layout: &Layout,
+    units: &[Unit],
+    request: &Request,
+    watch: &dyn Watch,
+) -> Result<Vec<Gathered>, CollectError> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Gathered)>> = Mutex::new(Vec::new());
+    let failed: Mutex<Option<CollectError>> = Mutex::new(None);
+    thread::scope(|scope| {
+        for _ in 0..request.parallel.clamp(1, units.len().max(1)) {
+            scope.spawn(|| {
+                loop {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(unit) = units.get(place) else { return };
+                    if failed.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+                        return;
+                    }
+                    let gathered = retried(request, || {
+                        let mut gather = Gather::new(context, layout)?;
+                        gather.unit(unit)?;
+                        Ok(gather.finish(true)?)
+                    });
+                    match gathered {
+                        Ok(gathered) => {
+                            done.lock()
+                                .unwrap_or_else(PoisonError::into_inner)
+                                .push((place, gathered));
+                            watch.part_done(context.counts.rows.load(Ordering::Relaxed));
+                        }
+                        Err(error) => {
+                            let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                            failed.get_or_insert(error);
+                            return;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(place, _)| *place);
+    Ok(done.into_iter().map(|(_, gathered)| gathered).collect())
+}
+
+/// Does it again, with longer and longer pauses, if the database was busy.
+fn retried<T>(
+    request: &Request,
+    mut call: impl FnMut() -> Result<T, CollectError>,
+) -> Result<T, CollectError> {
+    let mut pause = PAUSE;
+    for _ in 0..request.retries {
+        match call() {
+            Err(CollectError::Slurm(error)) if error.is_passing() => {
+                tracing::warn!(%error, seconds = pause.as_secs(), "sacct is asked again");
+                request.sacct.pause(pause)?;
+                pause *= 2;
+            }
+            result => return result,
+        }
+    }
+    call()
+}

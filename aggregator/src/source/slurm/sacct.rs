@@ -1,0 +1,189 @@
+//! sacct: asked for the jobs of a stretch of time, or for jobs by number.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use steward_common::id::ClusterName;
+use steward_common::slurm::sacct::{DELIMITER, Layout};
+use steward_common::time::Timestamp;
+use steward_common::window::Window;
+
+use super::command::{CommandError, Running};
+use super::lines::{Lines, Piece};
+
+/// Pins what sacct would take from its surroundings: times are seconds since 1970, words English.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("TZ", "UTC"),
+    ("SLURM_TIME_FORMAT", "%s"),
+    ("LC_ALL", "C.UTF-8"),
+    ("SACCT_FORMAT", ""),
+    ("SLURM_BITSTR_LEN", "0"),
+];
+
+/// How long sacct may take to say what it knows.
+const HELP_LIMIT: Duration = Duration::from_secs(30);
+
+/// Says whether to stop.
+pub type Stop = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// How sacct is called.
+#[derive(Clone)]
+pub struct Sacct {
+    argv: Vec<String>,
+    cluster: Option<ClusterName>,
+    limit: Duration,
+    stop: Stop,
+}
+
+/// A call that failed, or a visitor that did.
+pub enum Failure<E> {
+    /// The call.
+    Call(CommandError),
+    /// The visitor.
+    Visit(E),
+}
+
+impl<E> From<std::io::Error> for Failure<E> {
+    fn from(source: std::io::Error) -> Self {
+        Failure::Call(CommandError::Unreadable { command: "sacct".to_owned(), source })
+    }
+}
+
+impl<E> From<CommandError> for Failure<E> {
+    fn from(error: CommandError) -> Self {
+        Failure::Call(error)
+    }
+}
+
+impl Sacct {
+    /// The command `argv`, which stands for sacct, about a cluster or about the local one.
+    #[must_use]
+    pub fn new(argv: &[String], cluster: Option<ClusterName>, limit: Duration, stop: Stop) -> Self {
+        Self { argv: argv.to_vec(), cluster, limit, stop }
+    }
+
+    fn start(&self, arguments: &[String], limit: Duration) -> Result<Running, CommandError> {
+        let argv: Vec<String> = self.argv.iter().chain(arguments).cloned().collect();
+        let stop = Arc::clone(&self.stop);
+        Running::start(&argv, ENVIRONMENT, limit, move || stop())
+    }
+
+    fn text(&self, arguments: &[String], limit: Duration) -> Result<String, CommandError> {
+        let mut running = self.start(arguments, limit)?;
+        let mut bytes = Vec::new();
+        let read = running.answer().map_or(Ok(0), |mut answer| answer.read_to_end(&mut bytes));
+        running.finish()?;
+        let unreadable = |source| CommandError::Unreadable { command: "sacct".to_owned(), source };
+        read.map_err(unreadable)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Waits, unless we are told to stop.
+    ///
+    /// # Errors
+    /// If we are.
+    pub fn pause(&self, time: Duration) -> Result<(), CommandError> {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            if (self.stop)() {
+                return Err(CommandError::Stopped);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    /// The fields that this sacct knows.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn layout(&self) -> Result<Layout, CommandError> {
+        Ok(Layout::of_help(&self.text(&["--helpformat".to_owned()], HELP_LIMIT)?))
+    }
+
+    /// What `sacct --version` says.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn version(&self) -> Result<String, CommandError> {
+        Ok(self.text(&["--version".to_owned()], HELP_LIMIT)?.trim().to_owned())
+    }
+
+    fn arguments(&self, layout: &Layout) -> Vec<String> {
+        let mut arguments: Vec<String> =
+            ["--duplicates", "--parsable2", "--noheader", "--noconvert"]
+                .map(str::to_owned)
+                .to_vec();
+        arguments.push(format!("--delimiter={}", char::from(DELIMITER)));
+        arguments.push(format!("--format={}", layout.format()));
+        arguments.extend(self.cluster.iter().map(|cluster| format!("--clusters={cluster}")));
+        arguments
+    }
+
+    /// Shows `visit` every job that was waiting or running in the window.
+    ///
+    /// # Errors
+    /// If the call or the visitor fails; some jobs may have been shown by then.
+    pub fn jobs<E>(
+        &self,
+        layout: &Layout,
+        window: Window,
+        visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
+    ) -> Result<(), Failure<E>> {
+        let mut arguments = self.arguments(layout);
+        arguments.push("--allusers".to_owned());
+        arguments.push(format!("--starttime={}", utc(window.from())));
+        arguments.push(format!("--endtime={}", utc(window.to())));
+        self.read(layout, &arguments, visit)
+    }
+
+    /// Shows `visit` every run of these jobs, whenever it was.
+    ///
+    /// # Errors
+    /// If the call or the visitor fails.
+    pub fn runs_of<E>(
+        &self,
+        layout: &Layout,
+        jobs: &[u32],
+        visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
+    ) -> Result<(), Failure<E>> {
+        let numbers: Vec<String> = jobs.iter().map(u32::to_string).collect();
+        let mut arguments = self.arguments(layout);
+        arguments.push(format!("--jobs={}", numbers.join(",")));
+        self.read(layout, &arguments, visit)
+    }
+
+    /// All that sacct says about a job, as JSON: there every text is whole.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn json(&self, job: u32) -> Result<String, CommandError> {
+        let mut arguments = vec!["--json".to_owned(), "--duplicates".to_owned()];
+        arguments.push(format!("--jobs={job}"));
+        arguments.extend(self.cluster.iter().map(|cluster| format!("--clusters={cluster}")));
+        self.text(&arguments, self.limit)
+    }
+
+    fn read<E>(
+        &self,
+        layout: &Layout,
+        arguments: &[String],
+        visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
+    ) -> Result<(), Failure<E>> {
+        let mut running = self.start(arguments, self.limit)?;
+        if let Some(answer) = running.answer() {
+            Lines::new(layout).read(answer, visit)?;
+        }
+        Ok(running.finish()?)
+    }
+}
+
+/// A moment as sacct reads it, in the zone that [`ENVIRONMENT`] names.
+fn utc(moment: Timestamp) -> String {
+    match jiff::Timestamp::from_second(moment.get()) {
+        Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%S").to_string(),
+        // Beyond the year 9999, as far as any program is concerned: the end of time.
+        Err(_) => "9999-12-31T23:59:59".to_owned(),
+    }
+}
