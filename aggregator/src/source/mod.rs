@@ -1,4 +1,6 @@
 //! The outside, read and turned into types.
 
+pub mod people;
 pub mod prometheus;
 pub mod promql;
+pub mod pushgateway;
