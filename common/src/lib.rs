@@ -4,13 +4,16 @@
 
 pub mod causes;
 pub mod config;
+pub mod efficiency;
 pub mod exposition;
 pub mod id;
 pub mod intern;
+pub mod job;
 pub mod limit;
 pub mod metric;
 pub mod slurm;
 pub mod span;
+pub mod stretches;
 pub mod summary;
 pub mod time;
 pub mod unit;

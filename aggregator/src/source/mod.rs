@@ -4,3 +4,4 @@ pub mod people;
 pub mod prometheus;
 pub mod promql;
 pub mod pushgateway;
+pub mod slurm;

@@ -96,13 +96,14 @@ fn used(text: &str) -> Option<Duration> {
         Some((days, rest)) => (Some(digits(days)?), rest),
         None => (None, text),
     };
-    let parts = rest.split(':').map(digits).collect::<Option<Vec<_>>>()?;
-    let (hours, minutes, seconds) = match (days, parts.as_slice()) {
-        (Some(_), &[hours, minutes, seconds]) if hours < 24 && minutes < 60 => {
-            (hours, minutes, seconds)
-        }
-        (None, &[hours, minutes, seconds]) if minutes < 60 => (hours, minutes, seconds),
-        (None, &[minutes, seconds]) => (0, minutes, seconds),
+    // Without a list on the heap: this is read for every step of every job.
+    let mut parts = rest.split(':');
+    let (first, second, third) = (digits(parts.next()?)?, parts.next(), parts.next());
+    let (second, third) = (digits(second?)?, third.map(digits));
+    let (hours, minutes, seconds) = match (days, third, parts.next()) {
+        (Some(_), Some(Some(third)), None) if first < 24 && second < 60 => (first, second, third),
+        (None, Some(Some(third)), None) if second < 60 => (first, second, third),
+        (None, None, None) => (0, first, second),
         _ => return None,
     };
     if seconds >= 60 {

@@ -173,6 +173,51 @@ fn is_unset(amount: &str) -> bool {
     amount == "18446744073709551614"
 }
 
+/// The amount of one resource, without a copy of the others: for lists that are read by the
+/// million. `None` if the list does not name it.
+///
+/// # Errors
+/// If that resource's amount cannot be read; what stands beside it is not looked at.
+pub fn amount(list: &str, name: &str) -> Result<Option<u64>, ParseError> {
+    match items(list).find(|(item, _)| *item == name) {
+        Some((_, text)) if is_unset(text) => Ok(None),
+        Some((_, text)) => binary(text, 1)
+            .map(Some)
+            .ok_or_else(|| ParseError::new("TRES", text, "an amount such as 8G or 0")),
+        None => Ok(None),
+    }
+}
+
+/// The resources of a list with their amounts as text, without those that are no pair.
+pub fn items(list: &str) -> impl Iterator<Item = (&str, &str)> {
+    list.split(',').filter_map(|item| item.split_once('='))
+}
+
+/// GPUs of a list, and their types as `a100=2,v100=1` in order of names. The untyped figure counts
+/// all; without it the types are summed.
+///
+/// # Errors
+/// If a number of GPUs cannot be read.
+pub fn gpus(list: &str) -> Result<Option<(u64, String)>, ParseError> {
+    if !list.contains("gres/gpu") {
+        return Ok(None);
+    }
+    let mut types: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut untyped = amount(list, "gres/gpu")?;
+    for (name, text) in items(list) {
+        if let Some(model) = name.strip_prefix(GPU_TYPE) {
+            let wrong = || ParseError::new("TRES", text, "a number of GPUs");
+            let sum = types.entry(model).or_default();
+            *sum = sum.checked_add(binary(text, 1).ok_or_else(wrong)?).ok_or_else(wrong)?;
+        }
+    }
+    if untyped.is_none() && !types.is_empty() {
+        untyped = Some(types.values().fold(0, |sum, count| u64::saturating_add(sum, *count)));
+    }
+    let texts: Vec<String> = types.iter().map(|(model, n)| format!("{model}={n}")).collect();
+    Ok(untyped.map(|count| (count, texts.join(","))))
+}
+
 /// In the form that is read again as the same: memory in bytes, names in order.
 impl fmt::Display for Tres {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

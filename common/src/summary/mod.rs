@@ -1,3 +1,198 @@
 //! Who used what, and how well: sums over the runs of jobs in a window.
+//!
+//! - A run belongs to the window if it held resources in it. One that held none, because it never
+//!   started or ended at once, belongs to it if its end (else its start, else its submission) lies
+//!   in it.
+//! - Hours are pro-rated: a run counts with the share of its time that lies in the window, and so
+//!   on each day. What it used is taken to be spread evenly over its time.
+//! - What nobody measured is neither 0 nor waste. It is counted as unmeasured.
+//! - Efficiency is what was used of what was held, over the ended runs with a measurement; each
+//!   run weighs as much as it held.
+//! - Waiting time is that of the runs that started in the window.
+//! - What waste is stands in [`cause`].
 
+pub mod cause;
+mod day;
+pub mod hours;
+mod part;
+mod place;
+pub mod quantile;
+pub mod report;
 pub mod row;
+pub mod scope;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use crate::efficiency::{gib_hours, hours};
+use crate::intern::Names;
+use crate::time::Timestamp;
+use crate::window::Window;
+use day::{DaySum, Whole};
+use hours::{Amount, Hours};
+use part::{Order, Parts, Run};
+use place::Places;
+use quantile::Spread;
+use row::Row;
+use scope::{Choices, Groups, Scope};
+use state::States;
+
+/// The sums while rows come in.
+#[derive(Debug)]
+pub struct Summary {
+    scope: Scope,
+    choices: Choices,
+    /// The number of names that `choices` was made with.
+    names: Option<usize>,
+    groups: Groups,
+    /// Users as small numbers, for sets of them.
+    order: Order,
+    clusters: Parts,
+    users: Parts,
+    accounts: Parts,
+    partitions: Parts,
+    qos: Parts,
+    states: States,
+    places: Places,
+    days: Vec<DaySum>,
+    cpu_spread: Spread,
+    memory_spread: Spread,
+    gpu_spread: Spread,
+    limit_spread: Spread,
+}
+
+impl Summary {
+    /// Nothing counted yet.
+    #[must_use]
+    pub fn new(scope: Scope) -> Summary {
+        Summary {
+            days: vec![DaySum::default(); scope.days.len()],
+            scope,
+            choices: Choices::default(),
+            names: None,
+            groups: Groups::default(),
+            order: Order::default(),
+            clusters: Parts::default(),
+            users: Parts::default(),
+            accounts: Parts::default(),
+            partitions: Parts::default(),
+            qos: Parts::default(),
+            states: States::default(),
+            places: Places::default(),
+            cpu_spread: Spread::default(),
+            memory_spread: Spread::default(),
+            gpu_spread: Spread::default(),
+            limit_spread: Spread::default(),
+        }
+    }
+
+    /// Counts the runs of these that are in the scope. `names` is the table that their names are
+    /// of, the same one for all calls; it may have grown.
+    pub fn add(&mut self, rows: &[Row], names: &Names) {
+        if self.names != Some(names.len()) {
+            self.choices = Choices::new(&self.scope.filter, names);
+            self.names = Some(names.len());
+        }
+        for row in rows {
+            if self.choices.admit(row) && self.in_groups(row, names) {
+                self.count(row, names);
+            }
+        }
+    }
+
+    fn in_groups(&mut self, row: &Row, names: &Names) -> bool {
+        let wanted = &self.scope.filter.groups;
+        wanted.is_empty() || {
+            let groups = self.groups.of(&self.scope.grouping, row.user, row.account, names);
+            groups.iter().any(|group| wanted.contains(group))
+        }
+    }
+
+    fn count(&mut self, row: &Row, names: &Names) {
+        let ended = row.end.is_some();
+        let window = self.scope.window;
+        let (share, whole) = match row.held() {
+            Some(held) => (window.share_of(held), Some(whole(row, held))),
+            None => (0.0, None),
+        };
+        let moment = row.end.or(row.start).unwrap_or(row.submit);
+        if share <= 0.0 && (whole.is_some() || !window.holds(moment)) {
+            return;
+        }
+        let user = self.order.of(row.user);
+        match &whole {
+            Some(whole) => day::add(&self.scope.days, &mut self.days, row, user, whole),
+            None => day::add_moment(&self.scope.days, &mut self.days, row, user, moment),
+        }
+        let part = |amount: Option<Amount>| amount.map(|amount| amount.share(share));
+        let cause = self.states.cause(row.state, names);
+        let run = Run {
+            cause: ended.then_some(cause),
+            cpu: Hours::of(whole.and_then(|whole| part(whole.cpu)), ended),
+            memory: Hours::of(whole.and_then(|whole| part(whole.memory)), ended),
+            gpu: whole.and_then(|whole| part(whole.gpu)).map(|gpu| Hours::of(Some(gpu), ended)),
+            wait: wait(row, |start| window.holds(start)),
+        };
+        self.clusters.add(row.cluster, &run, user);
+        self.users.add(row.user, &run, user);
+        self.accounts.add(row.account, &run, user);
+        self.partitions.add(row.partition, &run, user);
+        self.qos.add(row.qos, &run, user);
+        self.states.add(row.state, &run);
+        let Some(whole) = whole else { return };
+        self.places.add(row, &run);
+        if ended {
+            spread(&mut self.cpu_spread, whole.cpu);
+            spread(&mut self.memory_spread, whole.memory);
+            spread(&mut self.gpu_spread, whole.gpu);
+            if let (Some(limit), Some(elapsed)) = (row.time_limit, row.elapsed)
+                && limit > 0
+            {
+                self.limit_spread.add(f64::from(elapsed) / f64::from(limit));
+            }
+        }
+    }
+}
+
+/// A figure that makes no sense is one that nobody measured: one such would spoil every sum.
+fn sane(figure: Option<f64>) -> Option<f64> {
+    figure.filter(|figure| (0.0..1e15).contains(figure))
+}
+
+/// All that a run held and used. It may have held its CPUs for less time than from start to end:
+/// it may have been suspended.
+fn whole(row: &Row, held: Window) -> Whole {
+    let seconds = row.elapsed.map_or(held.seconds() as f64, f64::from);
+    Whole {
+        held,
+        cpu: row.cpus.map(|cpus| Amount {
+            held: hours(f64::from(cpus), seconds),
+            used: sane(row.cpu_seconds).map(|used| hours(1.0, used)),
+        }),
+        memory: sane(row.req_mem_mb).map(|asked| Amount {
+            held: gib_hours(asked, seconds),
+            used: sane(row.max_rss_mb).map(|peak| gib_hours(peak, seconds)),
+        }),
+        // A run without GPUs is no run that used none of its GPUs.
+        gpu: row.gpus.filter(|gpus| *gpus > 0).map(|gpus| Amount {
+            held: hours(f64::from(gpus), seconds),
+            used: sane(row.gpu_seconds).map(|used| hours(1.0, used)),
+        }),
+    }
+}
+
+fn spread(spread: &mut Spread, whole: Option<Amount>) {
+    if let Some(Amount { held, used: Some(used) }) = whole
+        && held > 0.0
+    {
+        spread.add(used / held);
+    }
+}
+
+/// Seconds from submission to start, if it started at a moment that counts. A clock that was set
+/// back makes no negative wait.
+fn wait(row: &Row, counts: impl Fn(Timestamp) -> bool) -> Option<u32> {
+    let start = row.start.filter(|start| counts(*start))?;
+    let wait = start.get().saturating_sub(row.submit.get()).max(0);
+    Some(u32::try_from(wait).unwrap_or(u32::MAX))
+}

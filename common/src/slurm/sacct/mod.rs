@@ -1,8 +1,10 @@
 //! sacct's rows: which fields are asked for, how a line becomes fields, how the lines of a job
 //! become one run.
 
+pub mod draft;
 pub mod field;
 pub mod row;
 
+pub use draft::{Draft, Oddity};
 pub use field::{DELIMITER, Field, Layout};
 pub use row::Row;

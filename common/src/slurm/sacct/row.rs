@@ -6,20 +6,22 @@ use super::field::{Field, Layout};
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
     layout: &'a Layout,
+    /// A text that holds this row among others.
     text: &'a str,
+    start: usize,
     /// Where each field ends in the text; the next begins one byte later.
     ends: &'a [u32],
 }
 
 impl<'a> Row<'a> {
-    /// The row of this text, whose fields end at `ends`. `None` if their number is not the
-    /// layout's, or the row does not end with the id it begins with.
+    /// The row that begins at `start` in the text and whose fields end at `ends`. `None` if their
+    /// number is not the layout's, or the row does not end with the id it begins with.
     #[must_use]
-    pub fn new(layout: &'a Layout, text: &'a str, ends: &'a [u32]) -> Option<Row<'a>> {
+    pub fn new(layout: &'a Layout, text: &'a str, start: usize, ends: &'a [u32]) -> Option<Self> {
         if ends.len() != layout.width() {
             return None;
         }
-        let row = Row { layout, text, ends };
+        let row = Row { layout, text, start, ends };
         let id = row.at(layout.place(Field::JobIdRaw)?)?;
         (!id.is_empty() && id == row.at(ends.len().checked_sub(1)?)?).then_some(row)
     }
@@ -34,15 +36,15 @@ impl<'a> Row<'a> {
         let end = *self.ends.get(place)? as usize;
         let start = match place.checked_sub(1) {
             Some(before) => *self.ends.get(before)? as usize + 1,
-            None => 0,
+            None => self.start,
         };
         self.text.get(start..end)
     }
 
-    /// The whole text.
+    /// Where the row begins and ends in the text that holds it.
     #[must_use]
-    pub fn text(&self) -> &'a str {
-        self.text
+    pub fn span(&self) -> std::ops::Range<usize> {
+        self.start..self.ends.last().map_or(self.start, |end| *end as usize)
     }
 
     /// The job's number and, if the row is a step's, the step: `100`, `batch`.
@@ -72,12 +74,12 @@ mod tests {
         let layout = Layout::new(|field| matches!(field, Field::JobIdRaw | Field::JobName));
         let whole = "7.batch\x1fa name\nof two lines\x1f7.batch";
         let row = ends(whole);
-        let row = Row::new(&layout, whole, &row).unwrap();
+        let row = Row::new(&layout, whole, 0, &row).unwrap();
         assert_eq!(row.get(Field::JobName), "a name\nof two lines");
         assert_eq!(row.get(Field::State), "");
         assert_eq!(row.id(), ("7", Some("batch")));
         for text in ["7\x1fname\x1f8", "7\x1fname", "7\x1fa\x1fb\x1f7", "\x1f\x1f", ""] {
-            assert!(Row::new(&layout, text, &ends(text)).is_none(), "{text:?}");
+            assert!(Row::new(&layout, text, 0, &ends(text)).is_none(), "{text:?}");
         }
     }
 }

@@ -1,0 +1,53 @@
+//! One writer at a time.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::ArchiveError;
+use super::shelf::at;
+
+/// The right to change the archive; ends with the value, and with the process that has it.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock at `path`; waits at most this long for another writer.
+    ///
+    /// # Errors
+    /// If it is taken for longer, or cannot be had at all.
+    pub fn take(
+        path: &Path,
+        patience: Duration,
+        waiting: impl FnOnce(),
+    ) -> Result<Lock, ArchiveError> {
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory).map_err(at(directory))?;
+        }
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path)
+            .map_err(at(path))?;
+        let until = Instant::now() + patience;
+        let mut waiting = Some(waiting);
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Lock { _file: file }),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                    if let Some(waiting) = waiting.take() {
+                        waiting();
+                    }
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(ArchiveError::Busy { path: PathBuf::from(path) });
+                }
+                Err(TryLockError::Error(error)) => return Err(at(path)(error)),
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! `manifest.json`: what the archive holds. It is written last, so that what it does not name does
+//! not count.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use steward_common::stretches::Stretches;
+use steward_common::time::Timestamp;
+use steward_common::window::Window;
+
+use super::day::Day;
+
+/// Its name.
+pub const NAME: &str = "manifest.json";
+
+/// The version of the columns of both layers. A reader refuses a newer one; an older one is
+/// brought up by `steward archive rebuild`.
+pub const SCHEMA: u32 = 1;
+
+/// What the archive holds.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Manifest {
+    /// The version of the columns.
+    pub schema: u32,
+    /// Raised by one with every change.
+    pub generation: u64,
+    /// By cluster.
+    pub clusters: BTreeMap<String, Cluster>,
+    /// Users whose jobs must not come back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forgotten: Vec<Forgotten>,
+    /// Archives of other programs that were taken over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<Import>,
+}
+
+impl Default for Manifest {
+    fn default() -> Self {
+        Self {
+            schema: SCHEMA,
+            generation: 0,
+            clusters: BTreeMap::new(),
+            forgotten: Vec::new(),
+            imports: Vec::new(),
+        }
+    }
+}
+
+/// What it holds of a cluster.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Cluster {
+    /// Times of which every run that ended then is here, as seconds since 1970.
+    #[serde(with = "stretches")]
+    pub covered: Stretches,
+    /// Those of them that were asked for late enough that nothing of them was still on its way.
+    #[serde(with = "stretches")]
+    pub settled: Stretches,
+    /// The files of `processed`, by UTC day of the end.
+    #[serde(with = "days")]
+    pub days: BTreeMap<Day, Entry>,
+    /// The runs that have not ended.
+    pub open: Option<Entry>,
+    /// The earliest start of a run that has not ended.
+    pub open_since: Option<i64>,
+    /// The last collection.
+    pub last: Option<Last>,
+    /// Rows that are kept but could not be read, over all collections.
+    #[serde(default)]
+    pub malformed: u64,
+}
+
+/// A file of `processed`.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Entry {
+    /// The generation in which it was written.
+    pub generation: u64,
+    /// Its rows.
+    pub rows: u64,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// A collection.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Last {
+    /// When it asked.
+    pub at: i64,
+    /// Runs that were new or had changed.
+    pub runs: u64,
+    /// Rows that could not be read.
+    pub malformed: u64,
+}
+
+/// A user who was forgotten. The name itself is forgotten too.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Forgotten {
+    /// A digest of the name.
+    pub digest: String,
+    /// Runs submitted before this are not kept.
+    pub before: i64,
+}
+
+/// An archive that was taken over.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Import {
+    /// Where it was.
+    pub from: String,
+    /// When.
+    pub at: i64,
+    /// How many runs.
+    pub runs: u64,
+}
+
+impl Cluster {
+    /// Whether nothing of the day can still change.
+    #[must_use]
+    pub fn is_final(&self, day: Day) -> bool {
+        let open_later = self.open_since.is_none_or(|since| since >= day.end().get());
+        day.window().is_some_and(|window| self.settled.holds(window)) && open_later
+    }
+}
+
+mod stretches {
+    use super::{Deserialize, Serialize, Stretches, Timestamp, Window};
+
+    pub fn serialize<S: serde::Serializer>(set: &Stretches, to: S) -> Result<S::Ok, S::Error> {
+        let pairs: Vec<(i64, i64)> =
+            set.windows().iter().map(|window| (window.from().get(), window.to().get())).collect();
+        pairs.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Stretches, D::Error> {
+        let pairs = Vec::<(i64, i64)>::deserialize(from)?;
+        pairs
+            .into_iter()
+            .map(|(from, to)| {
+                Window::new(Timestamp::new(from), Timestamp::new(to))
+                    .ok_or_else(|| serde::de::Error::custom(format!("{from} is not before {to}")))
+            })
+            .collect()
+    }
+}
+
+mod days {
+    use super::{BTreeMap, Day, Deserialize, Entry, Serialize};
+
+    pub fn serialize<S: serde::Serializer>(
+        days: &BTreeMap<Day, Entry>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let named: BTreeMap<String, &Entry> =
+            days.iter().map(|(day, entry)| (day.to_string(), entry)).collect();
+        named.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: serde::Deserializer<'de>>(
+        from: D,
+    ) -> Result<BTreeMap<Day, Entry>, D::Error> {
+        BTreeMap::<String, Entry>::deserialize(from)?
+            .into_iter()
+            .map(|(name, entry)| {
+                name.parse().map(|day| (day, entry)).map_err(serde::de::Error::custom)
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(text: &str) -> Day {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_manifest_is_read_as_it_was_written() {
+        let mut manifest = Manifest { generation: 7, ..Manifest::default() };
+        let cluster = manifest.clusters.entry("c1".to_owned()).or_default();
+        cluster.covered.extend_to(day("2026-11-15"));
+        cluster.days.insert(day("2026-11-15"), Entry { generation: 6, rows: 3, bytes: 99 });
+        let text = serde_json::to_string(&manifest).unwrap();
+        assert!(text.contains("\"2026-11-15\":{\"generation\":6"), "{text}");
+        assert_eq!(serde_json::from_str::<Manifest>(&text).unwrap(), manifest);
+        let wrong = text.replace("[1794700800,1794787200]", "[5,5]");
+        assert!(serde_json::from_str::<Manifest>(&wrong).is_err());
+    }
+
+    #[test]
+    fn a_day_is_final_when_it_was_asked_for_late_and_no_open_job_ran_in_it() {
+        let mut cluster = Cluster::default();
+        assert!(!cluster.is_final(day("2026-11-15")));
+        cluster.settled.extend_to(day("2026-11-15"));
+        assert!(cluster.is_final(day("2026-11-15")));
+        assert!(!cluster.is_final(day("2026-11-16")));
+        cluster.open_since = Some(day("2026-11-15").end().get() - 1);
+        assert!(!cluster.is_final(day("2026-11-15")));
+        cluster.open_since = Some(day("2026-11-15").end().get());
+        assert!(cluster.is_final(day("2026-11-15")));
+    }
+
+    trait ExtendTo {
+        fn extend_to(&mut self, day: Day);
+    }
+
+    impl ExtendTo for Stretches {
+        fn extend_to(&mut self, day: Day) {
+            self.add(day.window().unwrap());
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The archive: every run of every job, for years, in Parquet files that anything can read.
+//!
+//! ```text
+//! manifest.json                        what the archive holds; written last, so it decides
+//! raw/cluster=C/date=D/G-….parquet     rows as sacct gave them; D is the UTC day they were asked for
+//! processed/cluster=C/D.parquet        one row per run that ended on the UTC day D
+//! processed/cluster=C/open.parquet     runs that have not ended
+//! staging/G/…                          files of generation G that are not in their place yet
+//! ```
+//!
+//! No other module knows Arrow or Parquet.
+
+pub mod column;
+pub mod day;
+pub mod lock;
+pub mod manifest;
+pub mod processed;
+pub mod raw;
+pub mod read;
+pub mod rows;
+pub mod shelf;
+pub mod store;
+
+use std::path::PathBuf;
+
+pub use day::Day;
+pub use store::{Archive, Change, Part};
+
+/// Where files wait to be put in their places.
+const STAGING: &str = "staging";
+
+/// What went wrong with the archive.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file is not what it should be.
+    #[error("{}: {why}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// The manifest is not what it should be.
+    #[error("{}: {why}", path.display())]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        why: String,
+    },
+    /// Another writer is at work.
+    #[error("another steward is changing the archive ({} is locked); try again later", path.display())]
+    Busy {
+        /// The lock.
+        path: PathBuf,
+    },
+    /// Parquet says no.
+    #[error("{0}")]
+    Parquet(#[from] parquet::errors::ParquetError),
+    /// Arrow says no.
+    #[error("{0}")]
+    Arrow(#[from] arrow_schema::ArrowError),
+}

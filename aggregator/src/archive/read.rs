@@ -1,0 +1,230 @@
+//! Files of the archive, read: which runs are there, and the columns that are asked for.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, TimestampMillisecondType};
+use arrow_array::{Array, RecordBatch};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
+use parquet::file::statistics::Statistics;
+use steward_common::time::Timestamp;
+
+use super::ArchiveError;
+use super::processed::GENERATION;
+
+/// Rows that are decoded at a time.
+const BATCH: usize = 32_768;
+
+/// Which run of which job of a cluster.
+pub type RunKey = (u32, Timestamp);
+
+/// A Parquet file that is open.
+pub struct Table {
+    file: File,
+    path: PathBuf,
+    metadata: ArrowReaderMetadata,
+}
+
+impl Table {
+    /// Reads what the file says about itself.
+    ///
+    /// # Errors
+    /// If it is no Parquet file.
+    pub fn new(file: File, path: &Path) -> Result<Table, ArchiveError> {
+        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())
+            .map_err(|error| content(path, &error))?;
+        Ok(Table { file, path: path.to_owned(), metadata })
+    }
+
+    /// A value that its writer put into the file.
+    #[must_use]
+    pub fn value(&self, key: &str) -> Option<&str> {
+        let pairs = self.metadata.metadata().file_metadata().key_value_metadata()?;
+        pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
+    }
+
+    /// The generation in which it was written.
+    #[must_use]
+    pub fn generation(&self) -> Option<u64> {
+        self.value(GENERATION)?.parse().ok()
+    }
+
+    /// Its path, for messages.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many rows it has.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        u64::try_from(self.metadata.metadata().file_metadata().num_rows()).unwrap_or(0)
+    }
+
+    /// The least value of a column of times; `None` if the file does not say.
+    #[must_use]
+    pub fn least_time(&self, column: &str) -> Option<Timestamp> {
+        let metadata = self.metadata.metadata();
+        let place = metadata
+            .file_metadata()
+            .schema_descr()
+            .columns()
+            .iter()
+            .position(|one| one.name() == column)?;
+        metadata
+            .row_groups()
+            .iter()
+            .map(|group| match group.columns().get(place)?.statistics()? {
+                Statistics::Int64(values) => values.min_opt().copied(),
+                _ => None,
+            })
+            .collect::<Option<Vec<i64>>>()?
+            .into_iter()
+            .min()
+            .map(|millis| Timestamp::new(millis.div_euclid(1000)))
+    }
+
+    /// The rows with these columns, or with all; texts as dictionaries where `dictionaries`.
+    ///
+    /// # Errors
+    /// If the file cannot be read or lacks a column.
+    pub fn batches(
+        &self,
+        columns: Option<&[&str]>,
+        dictionaries: bool,
+    ) -> Result<Batches, ArchiveError> {
+        let wrong = |error: &dyn std::fmt::Display| content(&self.path, error);
+        let file = self.file.try_clone().map_err(super::shelf::at(&self.path))?;
+        let metadata = if dictionaries {
+            let options = ArrowReaderOptions::new().with_schema(as_dictionaries(&self.metadata));
+            ArrowReaderMetadata::try_new(Arc::clone(self.metadata.metadata()), options)
+                .map_err(|error| wrong(&error))?
+        } else {
+            self.metadata.clone()
+        };
+        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+            .with_batch_size(BATCH);
+        if let Some(columns) = columns {
+            let known = self.metadata.schema();
+            if let Some(missing) = columns.iter().find(|name| known.field_with_name(name).is_err())
+            {
+                return Err(wrong(&format!(
+                    "it has no column {missing}; `steward archive rebuild` makes it anew"
+                )));
+            }
+            let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
+            builder = builder.with_projection(mask);
+        }
+        let reader = builder.build().map_err(|error| wrong(&error))?;
+        Ok(Batches { reader, path: self.path.clone() })
+    }
+
+    /// Every run of a file of `processed`, with the digest of its rows.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn runs(&self) -> Result<HashMap<RunKey, i32>, ArchiveError> {
+        let mut runs = HashMap::with_capacity(usize::try_from(self.rows()).unwrap_or(0));
+        for batch in self.batches(Some(&["job_id_raw", "submit_time", "row_digest"]), false)? {
+            let batch = batch?;
+            let (jobs, submits) = (whole(&batch, "job_id_raw"), times(&batch, "submit_time"));
+            for ((job, submit), digest) in jobs.zip(submits).zip(whole(&batch, "row_digest")) {
+                if let (Some(job), Some(submit), Some(digest)) = (job, submit, digest) {
+                    let job = u32::try_from(job).unwrap_or(0);
+                    runs.insert((job, submit), i32::try_from(digest).unwrap_or(0));
+                }
+            }
+        }
+        Ok(runs)
+    }
+}
+
+/// The same schema, with texts as dictionaries: a name that stands in a million rows is then one
+/// text and a million numbers.
+fn as_dictionaries(metadata: &ArrowReaderMetadata) -> arrow_schema::SchemaRef {
+    use arrow_schema::{DataType, Field, Schema};
+
+    let fields: Vec<Field> = metadata
+        .schema()
+        .fields()
+        .iter()
+        .map(|field| match field.data_type() {
+            DataType::Utf8 => {
+                let keys = Box::new(DataType::Int32);
+                let kind = DataType::Dictionary(keys, Box::new(DataType::Utf8));
+                Field::new(field.name(), kind, true)
+            }
+            _ => field.as_ref().clone(),
+        })
+        .collect();
+    Arc::new(Schema::new_with_metadata(fields, metadata.schema().metadata().clone()))
+}
+
+/// Rows of a file, some thousand at a time.
+pub struct Batches {
+    reader: ParquetRecordBatchReader,
+    path: PathBuf,
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ArchiveError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.reader.next()?.map_err(|error| content(&self.path, &error)))
+    }
+}
+
+fn content(path: &Path, error: &dyn std::fmt::Display) -> ArchiveError {
+    ArchiveError::Content { path: path.to_owned(), why: error.to_string() }
+}
+
+/// The values of a column of whole numbers; all absent if there is no such column.
+pub fn whole<'a>(
+    batch: &'a RecordBatch,
+    name: &str,
+) -> impl Iterator<Item = Option<i64>> + use<'a> {
+    let column =
+        batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
+    let rows = batch.num_rows();
+    (0..rows).map(move |row| column.and_then(|c| c.is_valid(row).then(|| c.value(row))))
+}
+
+/// The values of a column of numbers.
+pub fn real<'a>(batch: &'a RecordBatch, name: &str) -> impl Iterator<Item = Option<f64>> + use<'a> {
+    let column =
+        batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<Float64Type>());
+    let rows = batch.num_rows();
+    (0..rows).map(move |row| column.and_then(|c| c.is_valid(row).then(|| c.value(row))))
+}
+
+/// The values of a column of times.
+pub fn times<'a>(
+    batch: &'a RecordBatch,
+    name: &str,
+) -> impl Iterator<Item = Option<Timestamp>> + use<'a> {
+    let column = batch
+        .column_by_name(name)
+        .and_then(|column| column.as_primitive_opt::<TimestampMillisecondType>());
+    let rows = batch.num_rows();
+    (0..rows).map(move |row| {
+        let column = column.filter(|column| column.is_valid(row))?;
+        Some(Timestamp::new(column.value(row).div_euclid(1000)))
+    })
+}
+
+/// The values of a column of texts.
+pub fn texts<'a>(
+    batch: &'a RecordBatch,
+    name: &str,
+) -> impl Iterator<Item = Option<&'a str>> + use<'a> {
+    let column = batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
+    let rows = batch.num_rows();
+    (0..rows).map(move |row| column.and_then(|c| c.is_valid(row).then(|| c.value(row))))
+}

@@ -1,0 +1,159 @@
+//! The archive's runs as the narrow rows that summaries are made of.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, RecordBatch};
+use steward_common::intern::{Name, Names};
+use steward_common::summary::row::Row;
+use steward_common::time::Timestamp;
+use steward_common::window::Window;
+
+use super::manifest::Manifest;
+use super::read::{Table, real, times, whole};
+use super::{Archive, ArchiveError, Day, Part};
+
+/// What a summary looks at, and nothing else.
+const COLUMNS: &[&str] = &[
+    "account",
+    "alloc_cpus",
+    "alloc_gpus",
+    "cluster",
+    "collected_at",
+    "elapsed_seconds",
+    "end_time",
+    "gpu_types",
+    "gpu_used_seconds",
+    "is_complete",
+    "max_rss_mb",
+    "node_list",
+    "partition",
+    "qos",
+    "req_mem_mb",
+    "start_time",
+    "state",
+    "submit_time",
+    "time_limit_seconds",
+    "total_cpu_seconds",
+    "user",
+];
+
+impl Archive {
+    /// Shows `visit` the runs that may have to do with the window, of one cluster or of all.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn rows(
+        &self,
+        window: Window,
+        cluster: Option<&str>,
+        names: &mut Names,
+        visit: &mut dyn FnMut(&[Row], &Names),
+    ) -> Result<(), ArchiveError> {
+        // Everything is opened before anything is shown: then no writer can change what we see.
+        let tables = self.consistently(|manifest| self.tables(manifest, window, cluster))?;
+        let mut rows = Vec::new();
+        for table in tables {
+            for batch in table.batches(Some(COLUMNS), true)? {
+                rows.clear();
+                add(&batch?, names, &mut rows);
+                visit(&rows, names);
+            }
+        }
+        Ok(())
+    }
+
+    /// The files with runs that may have to do with the window; `None` if a writer was quicker.
+    fn tables(
+        &self,
+        manifest: &Manifest,
+        window: Window,
+        cluster: Option<&str>,
+    ) -> Result<Option<Vec<Table>>, ArchiveError> {
+        let mut tables = Vec::new();
+        for (name, entry) in &manifest.clusters {
+            if cluster.is_some_and(|cluster| cluster != name) {
+                continue;
+            }
+            // A run that ended before the window is of no interest; one that ended after it is, if
+            // it began before its end.
+            let days = entry.days.range(Day::of(window.from())..);
+            let days = days.map(|(day, entry)| (Part::Day(*day), *entry));
+            for (part, file) in days.chain(entry.open.map(|entry| (Part::Open, entry))) {
+                let Some(table) = self.open(name, part, file)? else { return Ok(None) };
+                let later = match part {
+                    Part::Day(day) => day.start() >= window.to(),
+                    Part::Open => false,
+                };
+                let began = || table.least_time("start_time");
+                if later && began().is_none_or(|least| least >= window.to()) {
+                    continue;
+                }
+                tables.push(table);
+            }
+        }
+        Ok(Some(tables))
+    }
+}
+
+/// Adds the rows of a batch.
+fn add(batch: &RecordBatch, names: &mut Names, rows: &mut Vec<Row>) {
+    let nothing = names.intern("");
+    let mut text = |column: &str| interned(batch, column, names, nothing);
+    let (cluster, user, account) = (text("cluster"), text("user"), text("account"));
+    let (partition, qos, state) = (text("partition"), text("qos"), text("state"));
+    let (nodes, gpu_types) = (text("node_list"), text("gpu_types"));
+    let mut submit = times(batch, "submit_time");
+    let mut start = times(batch, "start_time");
+    let mut end = times(batch, "end_time");
+    let mut collected = times(batch, "collected_at");
+    let mut elapsed = whole(batch, "elapsed_seconds");
+    let mut cpus = whole(batch, "alloc_cpus");
+    let mut gpus = whole(batch, "alloc_gpus");
+    let mut limit = whole(batch, "time_limit_seconds");
+    let mut asked = real(batch, "req_mem_mb");
+    let mut peak = real(batch, "max_rss_mb");
+    let mut cpu = real(batch, "total_cpu_seconds");
+    let mut gpu = real(batch, "gpu_used_seconds");
+    let complete = batch.column_by_name("is_complete").and_then(|column| column.as_boolean_opt());
+    let small = |value: Option<Option<i64>>| u32::try_from(value.flatten()?).ok();
+    for place in 0..batch.num_rows() {
+        let name = |list: &[Name]| list.get(place).copied().unwrap_or(nothing);
+        let ended = complete.is_some_and(|c| c.is_valid(place) && c.value(place));
+        rows.push(Row {
+            cluster: name(&cluster),
+            user: name(&user),
+            account: name(&account),
+            partition: name(&partition),
+            qos: name(&qos),
+            state: name(&state),
+            nodes: name(&nodes),
+            gpu_types: name(&gpu_types),
+            submit: submit.next().flatten().unwrap_or(Timestamp::new(0)),
+            start: start.next().flatten(),
+            end: end.next().flatten().filter(|_| ended),
+            collected: collected.next().flatten().unwrap_or(Timestamp::new(0)),
+            elapsed: small(elapsed.next()),
+            cpus: small(cpus.next()),
+            gpus: small(gpus.next()),
+            req_mem_mb: asked.next().flatten(),
+            max_rss_mb: peak.next().flatten(),
+            cpu_seconds: cpu.next().flatten(),
+            gpu_seconds: gpu.next().flatten(),
+            time_limit: small(limit.next()),
+        });
+    }
+}
+
+/// The names of a text column, one for each row; absent texts are empty ones.
+fn interned(batch: &RecordBatch, column: &str, names: &mut Names, nothing: Name) -> Vec<Name> {
+    let Some(texts) =
+        batch.column_by_name(column).and_then(|column| column.as_dictionary_opt::<Int32Type>())
+    else {
+        return Vec::new();
+    };
+    let Some(values) = texts.values().as_string_opt::<i32>() else { return Vec::new() };
+    let table: Vec<Name> =
+        values.iter().map(|text| text.map_or(nothing, |text| names.intern(text))).collect();
+    let name = |key: Option<usize>| key.and_then(|key| table.get(key).copied()).unwrap_or(nothing);
+    texts.keys_iter().map(name).collect()
+}

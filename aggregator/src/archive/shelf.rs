@@ -1,0 +1,171 @@
+//! Where the archive's files are: a directory, or object storage. Files are always written whole
+//! beside their place and then put there, and read from a file of this machine.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use super::ArchiveError;
+
+/// A file that is there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Item {
+    /// Its name, with slashes.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// A place that keeps files by name.
+pub trait Shelf: Send + Sync {
+    /// For messages: where a file of this name is.
+    fn address(&self, name: &str) -> PathBuf;
+
+    /// A file to be written, on the same disk as its place where that can be.
+    ///
+    /// # Errors
+    /// If none can be made.
+    fn scratch(&self) -> Result<NamedTempFile, ArchiveError>;
+
+    /// Puts a written file in its place, for good: it is there after the power fails.
+    ///
+    /// # Errors
+    /// If that cannot be done.
+    fn put(&self, file: NamedTempFile, name: &str) -> Result<(), ArchiveError>;
+
+    /// A file to read; `None` if there is none of this name.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    fn open(&self, name: &str) -> Result<Option<File>, ArchiveError>;
+
+    /// Gives a file another name, in place of one that has it. One that is gone has been renamed.
+    ///
+    /// # Errors
+    /// If that cannot be done.
+    fn rename(&self, from: &str, to: &str) -> Result<(), ArchiveError>;
+
+    /// Takes a file away. One that is not there is no error.
+    ///
+    /// # Errors
+    /// If that cannot be done.
+    fn delete(&self, name: &str) -> Result<(), ArchiveError>;
+
+    /// All files whose names begin with `prefix` and a slash.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    fn list(&self, prefix: &str) -> Result<Vec<Item>, ArchiveError>;
+}
+
+/// A directory.
+pub struct Directory {
+    root: PathBuf,
+}
+
+impl Directory {
+    /// The directory at `root`, which need not be there yet.
+    #[must_use]
+    pub fn new(root: &Path) -> Directory {
+        Directory { root: root.to_owned() }
+    }
+}
+
+/// Puts the path into an error.
+pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> ArchiveError {
+    move |source| ArchiveError::File { path: path.to_owned(), source }
+}
+
+/// Makes a change of names in a directory last.
+fn sync_directory(path: &Path) -> Result<(), ArchiveError> {
+    File::open(path).and_then(|directory| directory.sync_all()).map_err(at(path))
+}
+
+impl Shelf for Directory {
+    fn address(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    fn scratch(&self) -> Result<NamedTempFile, ArchiveError> {
+        let directory = self.root.join(super::STAGING);
+        fs::create_dir_all(&directory).map_err(at(&directory))?;
+        tempfile::Builder::new().prefix("new-").tempfile_in(&directory).map_err(at(&directory))
+    }
+
+    fn put(&self, file: NamedTempFile, name: &str) -> Result<(), ArchiveError> {
+        use std::os::unix::fs::PermissionsExt;
+
+        let path = self.address(name);
+        let directory = path.parent().unwrap_or(&self.root);
+        fs::create_dir_all(directory).map_err(at(directory))?;
+        // Temporary files are for their owner alone; the archive is for whom the directory lets in.
+        let readable = fs::Permissions::from_mode(0o644);
+        file.as_file().set_permissions(readable).map_err(at(&path))?;
+        file.as_file().sync_all().map_err(at(&path))?;
+        file.persist(&path).map_err(|error| at(&path)(error.error))?;
+        sync_directory(directory)
+    }
+
+    fn open(&self, name: &str) -> Result<Option<File>, ArchiveError> {
+        let path = self.address(name);
+        match File::open(&path) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(at(&path)(error)),
+        }
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<(), ArchiveError> {
+        let (from, to) = (self.address(from), self.address(to));
+        let directory = to.parent().unwrap_or(&self.root);
+        fs::create_dir_all(directory).map_err(at(directory))?;
+        match fs::rename(&from, &to) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && to.exists() => {}
+            result => result.map_err(at(&from))?,
+        }
+        sync_directory(directory)
+    }
+
+    fn delete(&self, name: &str) -> Result<(), ArchiveError> {
+        let path = self.address(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&path)(error)),
+            _ => {}
+        }
+        // Directories that this leaves empty go too, as in object storage.
+        for parent in path.ancestors().skip(1) {
+            if parent == self.root || fs::remove_dir(parent).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&self, prefix: &str) -> Result<Vec<Item>, ArchiveError> {
+        let mut found = Vec::new();
+        let mut waiting = vec![prefix.to_owned()];
+        while let Some(name) = waiting.pop() {
+            let path = self.address(&name);
+            let entries = match fs::read_dir(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                entries => entries.map_err(at(&path))?,
+            };
+            for entry in entries {
+                let entry = entry.map_err(at(&path))?;
+                let Ok(file) = entry.file_name().into_string() else { continue };
+                let name = format!("{name}/{file}");
+                match entry.metadata() {
+                    Ok(data) if data.is_dir() => waiting.push(name),
+                    Ok(data) => found.push(Item { name, bytes: data.len() }),
+                    // It went while we looked.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(at(&path)(error)),
+                }
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+}

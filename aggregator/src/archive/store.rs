@@ -1,0 +1,302 @@
+//! The archive as a whole: how it is opened, read consistently and changed all at once.
+//!
+//! A change is a generation. Its files are written to `staging/G` (raw ones to their place, where
+//! their names say G), then the manifest that names them replaces the old one, and that is the
+//! change. Then they are moved to their places. Whoever dies in between leaves either files that
+//! the manifest does not name, which the next writer deletes, or files that it names and that are
+//! not yet moved, which readers find in staging and the next writer moves.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use super::day::Day;
+use super::lock::Lock;
+use super::manifest::{self, Entry, Manifest};
+use super::read::Table;
+use super::shelf::{Item, Shelf};
+use super::{ArchiveError, STAGING};
+
+/// How often a reader begins anew because a writer was quicker.
+const TRIES: usize = 20;
+
+/// A part of `processed` of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// Runs that ended on this UTC day.
+    Day(Day),
+    /// Runs that have not ended.
+    Open,
+}
+
+impl Part {
+    fn name(self, cluster: &str) -> String {
+        match self {
+            Part::Day(day) => format!("processed/cluster={cluster}/{day}.parquet"),
+            Part::Open => format!("processed/cluster={cluster}/open.parquet"),
+        }
+    }
+}
+
+/// An archive.
+#[derive(Clone)]
+pub struct Archive {
+    shelf: Arc<dyn Shelf>,
+}
+
+impl Archive {
+    /// The archive on this shelf.
+    #[must_use]
+    pub fn new(shelf: Arc<dyn Shelf>) -> Archive {
+        Archive { shelf }
+    }
+
+    /// Where its files are.
+    #[must_use]
+    pub fn shelf(&self) -> &dyn Shelf {
+        &*self.shelf
+    }
+
+    /// What it holds; an archive that is not there yet holds nothing.
+    ///
+    /// # Errors
+    /// If the manifest cannot be read or is of a later version.
+    pub fn manifest(&self) -> Result<Manifest, ArchiveError> {
+        let path = self.shelf.address(manifest::NAME);
+        let Some(mut file) = self.shelf.open(manifest::NAME)? else {
+            return Ok(Manifest::default());
+        };
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(super::shelf::at(&path))?;
+        let read: Manifest = serde_json::from_str(&text).map_err(|error| {
+            ArchiveError::Manifest { path: path.clone(), why: error.to_string() }
+        })?;
+        if read.schema > manifest::SCHEMA {
+            let why = format!(
+                "it has version {} and this program knows {}; use a newer steward",
+                read.schema,
+                manifest::SCHEMA
+            );
+            return Err(ArchiveError::Manifest { path, why });
+        }
+        Ok(read)
+    }
+
+    /// The file of a part, as this manifest means it. `None` if a later generation has replaced it.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn open(
+        &self,
+        cluster: &str,
+        part: Part,
+        entry: Entry,
+    ) -> Result<Option<Table>, ArchiveError> {
+        let name = part.name(cluster);
+        // While its writer moves it, the file is in one place or the other, or just went from
+        // staging to its place between the two looks.
+        for name in [&name, &staged(entry.generation, &name), &name] {
+            if let Some(file) = self.shelf.open(name)? {
+                let table = Table::new(file, &self.shelf.address(name))?;
+                if table.generation() == Some(entry.generation) {
+                    return Ok(Some(table));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads with `read` what one manifest names. If a writer was quicker, reads again.
+    ///
+    /// # Errors
+    /// If `read` fails, or writers are always quicker.
+    pub fn consistently<T>(
+        &self,
+        mut read: impl FnMut(&Manifest) -> Result<Option<T>, ArchiveError>,
+    ) -> Result<T, ArchiveError> {
+        for _ in 0..TRIES {
+            if let Some(answer) = read(&self.manifest()?)? {
+                return Ok(answer);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        let path = self.shelf.address("");
+        let why = "a file that the manifest names is missing or of another generation; \
+                   `steward archive rebuild` makes it anew"
+            .to_owned();
+        Err(ArchiveError::Manifest { path, why })
+    }
+
+    /// All raw files of a cluster that count, oldest generation first.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    pub fn raw_files(&self, cluster: &str, upto: u64) -> Result<Vec<RawFile>, ArchiveError> {
+        let items = self.shelf.list(&format!("raw/cluster={cluster}"))?;
+        let mut files: Vec<RawFile> = items.into_iter().filter_map(RawFile::of).collect();
+        files.retain(|file| file.generation <= upto);
+        files.sort_by(|a, b| (a.generation, &a.item.name).cmp(&(b.generation, &b.item.name)));
+        Ok(files)
+    }
+
+    /// Begins a change. Tidies up after a writer that died.
+    ///
+    /// # Errors
+    /// If the archive cannot be read or tidied.
+    pub fn change(&self, lock: Lock) -> Result<Change, ArchiveError> {
+        let manifest = self.manifest()?;
+        let recover = Change { archive: self.clone(), manifest, staged: Vec::new(), lock };
+        recover.tidy()?;
+        let mut change = recover;
+        change.manifest.generation += 1;
+        Ok(change)
+    }
+}
+
+/// A raw file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawFile {
+    /// The file.
+    pub item: Item,
+    /// The generation in which it was written.
+    pub generation: u64,
+    /// The UTC day on which sacct was asked.
+    pub day: Day,
+}
+
+impl RawFile {
+    fn of(item: Item) -> Option<RawFile> {
+        let mut parts = item.name.rsplit('/');
+        let generation = parts.next()?.split('-').next()?.parse().ok()?;
+        let day = parts.next()?.strip_prefix("date=")?.parse().ok()?;
+        Some(RawFile { item, generation, day })
+    }
+}
+
+fn staged(generation: u64, name: &str) -> String {
+    format!("{STAGING}/{generation}/{name}")
+}
+
+/// A change that is being made. Nothing of it counts before [`Change::commit`].
+pub struct Change {
+    archive: Archive,
+    /// What the archive will hold.
+    pub manifest: Manifest,
+    /// Files that are in staging, by the name of their place.
+    staged: Vec<String>,
+    lock: Lock,
+}
+
+impl Change {
+    /// The archive.
+    #[must_use]
+    pub fn archive(&self) -> &Archive {
+        &self.archive
+    }
+
+    /// The generation that is being made.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.manifest.generation
+    }
+
+    /// The name of a raw file of this generation.
+    #[must_use]
+    pub fn raw_name(&self, cluster: &str, asked: Day, what: &str) -> String {
+        format!("raw/cluster={cluster}/date={asked}/{:08}-{what}.parquet", self.generation())
+    }
+
+    /// Puts a file into staging.
+    ///
+    /// # Errors
+    /// If that cannot be done.
+    pub fn stage(&mut self, file: tempfile::NamedTempFile, name: &str) -> Result<(), ArchiveError> {
+        self.archive.shelf.put(file, &staged(self.generation(), name))?;
+        self.staged.push(name.to_owned());
+        Ok(())
+    }
+
+    /// Stages the file of a part and enters it in the manifest.
+    ///
+    /// # Errors
+    /// If that cannot be done.
+    pub fn stage_part(
+        &mut self,
+        cluster: &str,
+        part: Part,
+        file: tempfile::NamedTempFile,
+        rows: u64,
+    ) -> Result<(), ArchiveError> {
+        let bytes = file.as_file().metadata().map_err(super::shelf::at(file.path()))?.len();
+        let entry = Entry { generation: self.generation(), rows, bytes };
+        self.stage(file, &part.name(cluster))?;
+        let cluster = self.manifest.clusters.entry(cluster.to_owned()).or_default();
+        match part {
+            Part::Day(day) => {
+                cluster.days.insert(day, entry);
+            }
+            Part::Open => cluster.open = Some(entry),
+        }
+        Ok(())
+    }
+
+    /// Makes the change count, moves its files to their places, and gives the lock back.
+    ///
+    /// # Errors
+    /// If the manifest cannot be written: then nothing has changed. If a file cannot be moved:
+    /// then the change counts, and the next writer moves the file.
+    pub fn commit(self) -> Result<Lock, ArchiveError> {
+        let mut file = self.archive.shelf.scratch()?;
+        let text = serde_json::to_vec_pretty(&self.manifest).map_err(|error| {
+            let path = self.archive.shelf.address(manifest::NAME);
+            ArchiveError::Manifest { path, why: error.to_string() }
+        })?;
+        let path = file.path().to_owned();
+        file.write_all(&text).map_err(super::shelf::at(&path))?;
+        self.archive.shelf.put(file, manifest::NAME)?;
+        self.tidy()?;
+        Ok(self.lock)
+    }
+
+    /// Moves what this generation staged to its place; deletes what no manifest names.
+    fn tidy(&self) -> Result<(), ArchiveError> {
+        let shelf = &self.archive.shelf;
+        let mine = staged(self.generation(), "");
+        for item in shelf.list(STAGING)? {
+            match item.name.strip_prefix(&mine) {
+                Some(place) => {
+                    shelf.rename(&item.name, place)?;
+                    // Directories of staging that are now empty.
+                    shelf.delete(&item.name)?;
+                }
+                None => shelf.delete(&item.name)?,
+            }
+        }
+        for item in shelf.list("raw")? {
+            let later =
+                RawFile::of(item.clone()).is_some_and(|file| file.generation > self.generation());
+            if later {
+                shelf.delete(&item.name)?;
+            }
+        }
+        self.drop_unnamed()
+    }
+
+    /// Deletes files of `processed` that the manifest no longer names.
+    fn drop_unnamed(&self) -> Result<(), ArchiveError> {
+        for item in self.archive.shelf.list("processed")? {
+            let named = || {
+                let (cluster, file) =
+                    item.name.strip_prefix("processed/cluster=")?.split_once('/')?;
+                let cluster = self.manifest.clusters.get(cluster)?;
+                match file.strip_suffix(".parquet")? {
+                    "open" => cluster.open,
+                    day => cluster.days.get(&day.parse().ok()?).copied(),
+                }
+            };
+            if item.name.ends_with(".parquet") && named().is_none() {
+                self.archive.shelf.delete(&item.name)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,295 @@
+//! The rows of one run of a job, its own and those of its steps, become one [`Run`].
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::field::Field;
+use super::row::Row;
+use crate::id::JobId;
+use crate::job::{Run, Source};
+use crate::slurm::memory::{self, Bare};
+use crate::slurm::number::{canonical_u32, digits};
+use crate::slurm::state::JobState;
+use crate::slurm::{ParseError, duration, tres};
+use crate::time::Timestamp;
+use crate::unit::Bytes;
+
+/// A value that could not be read. The rest of the row stands; the figure is absent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Oddity {
+    /// The field.
+    pub field: Field,
+    /// What is wrong with it.
+    pub error: ParseError,
+}
+
+/// A run that is being put together.
+#[derive(Debug)]
+pub struct Draft<'a> {
+    run: Run<'a>,
+    /// CPU time of the job's own row, for a job without steps.
+    own_cpu: Option<Duration>,
+    own_memory: Option<Bytes>,
+    steps_cpu: Option<Duration>,
+    steps_memory: Option<Bytes>,
+    oddities: Vec<Oddity>,
+}
+
+impl<'a> Draft<'a> {
+    /// Begins with the job's own row.
+    ///
+    /// # Errors
+    /// If the row does not say which run it is: its number or its time of submission.
+    pub fn new(row: &Row<'a>) -> Result<Draft<'a>, Oddity> {
+        let must = |field, error| Oddity { field, error };
+        let id = row.get(Field::JobIdRaw);
+        let job: JobId = id.parse().map_err(|error| must(Field::JobIdRaw, error))?;
+        let submit = row.get(Field::Submit);
+        let submit = Timestamp::from_slurm(submit)
+            .and_then(|time| {
+                time.ok_or_else(|| ParseError::new("time", submit, "a time of submission"))
+            })
+            .map_err(|error| must(Field::Submit, error))?;
+        let mut odd = Oddities(Vec::new());
+        let state = JobState::from(row.get(Field::State));
+        let end = odd.time(row, Field::End);
+        let cpus = odd.number(row, Field::AllocCpus);
+        let node_count = odd.number(row, Field::AllocNodes);
+        let (req_cpus, req_nodes) =
+            (odd.number(row, Field::ReqCpus), odd.number(row, Field::ReqNodes));
+        let given = row.get(Field::AllocTres);
+        let gpus = odd.read(Field::AllocTres, tres::gpus(given)).flatten();
+        let (gpu_count, gpu_types) = match gpus {
+            Some((count, types)) => (u32::try_from(count).ok(), types),
+            // A list that names no GPU says that there is none; no list says nothing.
+            None => ((!given.is_empty()).then_some(0), String::new()),
+        };
+        let size = (
+            node_count.filter(|n| *n > 0).or(req_nodes).unwrap_or(1),
+            cpus.filter(|n| *n > 0).or(req_cpus).unwrap_or(1),
+        );
+        let (array_job, array_task, het_job, het_offset) = family(row.get(Field::JobId));
+        let (exit_code, exit_signal) = odd.exit(row);
+        let run = Run {
+            cluster: row.get(Field::Cluster).into(),
+            job,
+            shown_id: row.get(Field::JobId).into(),
+            array_job,
+            array_task,
+            het_job,
+            het_offset,
+            restart: 0,
+            user: user(row),
+            uid: odd.number(row, Field::Uid),
+            group: row.get(Field::Group).into(),
+            account: row.get(Field::Account).into(),
+            partition: row.get(Field::Partition).into(),
+            qos: row.get(Field::Qos).into(),
+            reservation: row.get(Field::Reservation).into(),
+            name: row.get(Field::JobName).into(),
+            ended: is_over(&state, end),
+            cancelled_by: match &state {
+                JobState::Cancelled { by } => by.map(crate::id::Uid::get),
+                _ => None,
+            },
+            state: match &state {
+                JobState::Cancelled { .. } => "CANCELLED".into(),
+                _ => row.get(Field::State).into(),
+            },
+            exit_code,
+            exit_signal,
+            submit,
+            eligible: odd.time(row, Field::Eligible),
+            start: odd.time(row, Field::Start),
+            end,
+            elapsed: odd.number(row, Field::Elapsed).map(u64::from),
+            time_limit: odd
+                .read(Field::Timelimit, duration::limit(row.get(Field::Timelimit)))
+                .flatten(),
+            req_cpus,
+            req_nodes,
+            req_memory: odd.req_memory(row, size),
+            cpus,
+            node_count,
+            nodes: match row.get(Field::NodeList) {
+                "None assigned" | "(null)" => "".into(),
+                list => list.into(),
+            },
+            gpus: gpu_count,
+            gpu_types: gpu_types.into(),
+            billing: odd.read(Field::AllocTres, tres::amount(given, "billing")).flatten(),
+            cpu_seconds: None,
+            cpu_source: None,
+            peak_memory: None,
+            memory_source: None,
+            disk_read: None,
+            disk_written: None,
+            energy: odd.energy(row),
+            steps: 0,
+            admin_comment: row.get(Field::AdminComment).into(),
+            agent: None,
+        };
+        let own_cpu = odd.cpu(row);
+        let own_memory = odd.memory(row);
+        Ok(Draft { run, own_cpu, own_memory, steps_cpu: None, steps_memory: None, oddities: odd.0 })
+    }
+
+    /// Adds the row of a step.
+    pub fn step(&mut self, row: &Row<'a>) {
+        let mut odd = Oddities(std::mem::take(&mut self.oddities));
+        self.run.steps = self.run.steps.saturating_add(1);
+        if let Some(cpu) = odd.cpu(row) {
+            self.steps_cpu = Some(self.steps_cpu.unwrap_or_default().saturating_add(cpu));
+        }
+        self.steps_memory = self.steps_memory.max(odd.memory(row));
+        let read = odd.disk(row, Field::TresUsageInTot);
+        let written = odd.disk(row, Field::TresUsageOutTot);
+        for (sum, more) in [(&mut self.run.disk_read, read), (&mut self.run.disk_written, written)]
+        {
+            *sum = more.map_or(*sum, |more| Some(sum.unwrap_or(0).saturating_add(more)));
+        }
+        self.run.energy = self.run.energy.max(odd.energy(row));
+        self.oddities = odd.0;
+    }
+
+    /// The run, and what could not be read of it.
+    #[must_use]
+    pub fn finish(self) -> (Run<'a>, Vec<Oddity>) {
+        let mut run = self.run;
+        let (cpu, memory, source) = if run.steps > 0 {
+            (self.steps_cpu, self.steps_memory, Source::Steps)
+        } else {
+            (self.own_cpu, self.own_memory, Source::Job)
+        };
+        // A process takes at least a millisecond to begin: exactly none means that the use of
+        // this run has not been recorded, as while it runs or when its node was lost.
+        if let Some(cpu) = cpu.filter(|cpu| !cpu.is_zero()) {
+            run.cpu_seconds = Some(cpu.as_secs_f64());
+            run.cpu_source = Some(source);
+        }
+        if let Some(memory) = memory {
+            run.peak_memory = Some(memory);
+            run.memory_source = Some(source);
+        }
+        (run, self.oddities)
+    }
+}
+
+/// Whether this run is over. An earlier run of a job that was put back into the queue is over
+/// too, whatever state stands for it, once it has an end.
+fn is_over(state: &JobState, end: Option<Timestamp>) -> bool {
+    let goes_on = state.is_running()
+        || matches!(
+            state,
+            JobState::Completing
+                | JobState::Configuring
+                | JobState::Pending
+                | JobState::PowerUpNode
+                | JobState::StageOut
+                | JobState::Stopped
+                | JobState::Suspended
+                | JobState::UpdateDb
+        );
+    end.is_some() && !goes_on
+}
+
+/// The owner, by number if sacct has no name for it.
+fn user<'a>(row: &Row<'a>) -> Cow<'a, str> {
+    match (row.get(Field::User), row.get(Field::Uid)) {
+        ("", "") => "MISSING_USER".into(),
+        ("", uid) => format!("uid_{uid}").into(),
+        (user, _) => user.into(),
+    }
+}
+
+type Family = (Option<u32>, Option<u32>, Option<u32>, Option<u32>);
+
+/// The array or heterogeneous job in `100_7`, `100_[1-9]`, `100+1`.
+fn family(id: &str) -> Family {
+    if let Some((job, task)) = id.split_once('_') {
+        return (canonical_u32(job), canonical_u32(task), None, None);
+    }
+    match id.split_once('+') {
+        Some((job, offset)) => (None, None, canonical_u32(job), canonical_u32(offset)),
+        None => (None, None, None, None),
+    }
+}
+
+/// Reads values of a row and keeps those that are none.
+struct Oddities(Vec<Oddity>);
+
+impl Oddities {
+    fn read<T>(&mut self, field: Field, value: Result<T, ParseError>) -> Option<T> {
+        value.map_err(|error| self.0.push(Oddity { field, error })).ok()
+    }
+
+    fn time(&mut self, row: &Row<'_>, field: Field) -> Option<Timestamp> {
+        self.read(field, Timestamp::from_slurm(row.get(field))).flatten()
+    }
+
+    fn number(&mut self, row: &Row<'_>, field: Field) -> Option<u32> {
+        let text = row.get(field);
+        if text.is_empty() {
+            return None;
+        }
+        let number = digits(text).and_then(|number| u32::try_from(number).ok());
+        self.read(field, number.ok_or_else(|| ParseError::new("number", text, "a whole number")))
+    }
+
+    fn cpu(&mut self, row: &Row<'_>) -> Option<Duration> {
+        self.read(Field::TotalCpu, duration::elapsed(row.get(Field::TotalCpu))).flatten()
+    }
+
+    fn energy(&mut self, row: &Row<'_>) -> Option<u64> {
+        let text = row.get(Field::Energy);
+        // Without a sensor Slurm prints nothing, 0, or its "no value".
+        if matches!(text, "" | "0" | "18446744073709551614") {
+            return None;
+        }
+        let joules = memory::size(text, Bare::Bytes).map(|size| size.map(Bytes::get));
+        self.read(Field::Energy, joules).flatten()
+    }
+
+    fn disk(&mut self, row: &Row<'_>, field: Field) -> Option<u64> {
+        self.read(field, tres::amount(row.get(field), "fs/disk")).flatten()
+    }
+
+    /// What all tasks of the row used together. Slurm adds up the highest figure of each task,
+    /// which is at least what they ever used at one time. Without that sum the highest of one
+    /// task is the whole only if there is one task.
+    fn memory(&mut self, row: &Row<'_>) -> Option<Bytes> {
+        let sum = tres::amount(row.get(Field::TresUsageInTot), "mem");
+        let sum = self.read(Field::TresUsageInTot, sum).flatten().map(Bytes::new);
+        let one_task = || matches!(row.get(Field::NTasks), "" | "1");
+        let highest = || {
+            let size = memory::size(row.get(Field::MaxRss), Bare::Bytes);
+            self.read(Field::MaxRss, size).flatten()
+        };
+        let found = sum.or_else(|| one_task().then(highest).flatten());
+        // A process without memory does not exist: 0 means that Slurm took no sample in time.
+        found.filter(|bytes| bytes.get() > 0)
+    }
+
+    fn req_memory(&mut self, row: &Row<'_>, (nodes, cpus): (u32, u32)) -> Option<Bytes> {
+        let asked = self.read(Field::ReqMem, memory::request(row.get(Field::ReqMem))).flatten();
+        if let Some(asked) = asked {
+            return asked.in_all(u64::from(nodes), u64::from(cpus));
+        }
+        // All memory of the nodes is asked for as none: what was given says how much that is.
+        let given = tres::amount(row.get(Field::AllocTres), "mem");
+        self.read(Field::AllocTres, given).flatten().filter(|bytes| *bytes > 0).map(Bytes::new)
+    }
+
+    fn exit(&mut self, row: &Row<'_>) -> (Option<u32>, Option<u32>) {
+        let text = row.get(Field::ExitCode);
+        if text.is_empty() {
+            return (None, None);
+        }
+        let read = || {
+            let (code, signal) = text.split_once(':')?;
+            Some((canonical_u32(code)?, canonical_u32(signal)?))
+        };
+        let pair = read().ok_or_else(|| ParseError::new("exit code", text, "a pair such as 1:0"));
+        self.read(Field::ExitCode, pair).unzip()
+    }
+}

@@ -1,0 +1,185 @@
+//! The sums by one thing: by user, by account, … A row is added to each of a handful of such
+//! tables, so a name is found by its number and the sums of one name lie together.
+
+use super::cause::Cause;
+use super::hours::Hours;
+use super::quantile::Waits;
+use super::report::{Line, Tally};
+use crate::intern::{Name, Names};
+
+/// What one run adds to a sum.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    /// How it ended; `None` if it has not.
+    pub(super) cause: Option<Cause>,
+    pub(super) cpu: Hours,
+    pub(super) memory: Hours,
+    pub(super) gpu: Option<Hours>,
+    /// Seconds that it waited, if it started in the window.
+    pub(super) wait: Option<u32>,
+}
+
+/// Small numbers for the names of one kind, in the order in which they were seen.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    places: Vec<Option<u32>>,
+    names: Vec<Name>,
+}
+
+impl Order {
+    pub(super) fn of(&mut self, name: Name) -> usize {
+        if let Some(Some(place)) = self.places.get(name.index()) {
+            return *place as usize;
+        }
+        if self.places.len() <= name.index() {
+            self.places.resize(name.index() + 1, None);
+        }
+        let next = self.names.len();
+        if let Some(place) = self.places.get_mut(name.index()) {
+            *place = u32::try_from(next).ok();
+        }
+        self.names.push(name);
+        next
+    }
+}
+
+/// A set of small numbers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bits {
+    words: Vec<u64>,
+    count: u64,
+}
+
+impl Bits {
+    pub(super) fn insert(&mut self, number: usize) {
+        let (word, bit) = (number / 64, 1u64 << (number % 64));
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        if let Some(word) = self.words.get_mut(word).filter(|word| **word & bit == 0) {
+            *word |= bit;
+            self.count += 1;
+        }
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn merge(&mut self, other: &Bits) {
+        if self.words.len() < other.words.len() {
+            self.words.resize(other.words.len(), 0);
+        }
+        for (ours, theirs) in self.words.iter_mut().zip(&other.words) {
+            *ours |= theirs;
+        }
+        self.count = self.words.iter().map(|word| u64::from(word.count_ones())).sum();
+    }
+}
+
+/// The sums of runs that ended alike.
+#[derive(Debug, Clone, Copy, Default)]
+struct Alike {
+    jobs: u64,
+    cpu: Hours,
+    memory: Hours,
+    gpu: Hours,
+}
+
+/// One for each [`Cause`], and one for runs that have not ended.
+const ENDS: usize = Cause::ALL.len() + 1;
+
+/// The sums of one name.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Part {
+    ends: [Alike; ENDS],
+    wait: Waits,
+    users: Bits,
+}
+
+impl Part {
+    fn add(&mut self, run: &Run, user: usize) {
+        let end = run.cause.map_or(ENDS - 1, |cause| cause as usize);
+        if let Some(alike) = self.ends.get_mut(end) {
+            alike.jobs += 1;
+            alike.cpu.merge(&run.cpu);
+            alike.memory.merge(&run.memory);
+            if let Some(gpu) = &run.gpu {
+                alike.gpu.merge(gpu);
+            }
+        }
+        if let Some(wait) = run.wait {
+            self.wait.add(wait);
+        }
+        self.users.insert(user);
+    }
+
+    pub(super) fn merge(&mut self, other: &Part) {
+        for (ours, theirs) in self.ends.iter_mut().zip(&other.ends) {
+            ours.jobs += theirs.jobs;
+            ours.cpu.merge(&theirs.cpu);
+            ours.memory.merge(&theirs.memory);
+            ours.gpu.merge(&theirs.gpu);
+        }
+        self.wait.merge(&other.wait);
+        self.users.merge(&other.users);
+    }
+
+    /// The line of a table.
+    pub(super) fn line(self, name: &str) -> Line {
+        let mut line = Line { name: name.to_owned(), users: self.users.count(), ..Line::default() };
+        let causes = Cause::ALL.into_iter().map(Some).chain([None]);
+        for (alike, cause) in self.ends.iter().zip(causes) {
+            let tally: &mut Tally = &mut line.tally;
+            tally.jobs += alike.jobs;
+            tally.cpu.merge(&alike.cpu);
+            tally.memory.merge(&alike.memory);
+            tally.gpu.merge(&alike.gpu);
+            if let Some(cause) = cause {
+                line.waste.cpu.add(cause, &alike.cpu);
+                line.waste.memory.add(cause, &alike.memory);
+                line.waste.gpu.add(cause, &alike.gpu);
+            }
+        }
+        line.tally.wait = self.wait;
+        line
+    }
+}
+
+/// The sums by one thing.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    order: Order,
+    parts: Vec<Part>,
+}
+
+impl Parts {
+    /// Counts a run under a name; `user` is the small number of its user.
+    pub(super) fn add(&mut self, name: Name, run: &Run, user: usize) {
+        let place = self.order.of(name);
+        if self.parts.len() <= place {
+            self.parts.resize(place + 1, Part::default());
+        }
+        if let Some(part) = self.parts.get_mut(place) {
+            part.add(run, user);
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Name, &Part)> {
+        self.order.names.iter().copied().zip(&self.parts)
+    }
+
+    pub(super) fn lines(self, names: &Names) -> Vec<Line> {
+        let all = self.order.names.into_iter().zip(self.parts);
+        sorted(all.map(|(name, part)| part.line(names.text(name))).collect())
+    }
+}
+
+/// Most CPU-hours first, and always in the same order.
+pub(super) fn sorted(mut lines: Vec<Line>) -> Vec<Line> {
+    lines.sort_by(|a, b| {
+        let hours = b.tally.cpu.reserved.total_cmp(&a.tally.cpu.reserved);
+        hours.then_with(|| b.tally.jobs.cmp(&a.tally.jobs)).then_with(|| a.name.cmp(&b.name))
+    });
+    lines
+}
