@@ -19,7 +19,9 @@ Exit codes: 0 done, 1 refused or failed, 2 bad input, usage or configuration, 3 
 
 Examples:
   steward now                    what runs at this moment, and what it uses of what it holds
-  steward config check           which settings hold"
+  steward config check           which settings hold
+  steward serve                  the service: see deploy/systemd/steward.service
+  steward service status         how the service of this machine does"
 )]
 pub struct Cli {
     /// Settings that hold for every command.

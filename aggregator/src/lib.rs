@@ -8,5 +8,7 @@ pub mod config;
 pub mod now;
 pub mod output;
 pub mod schedule;
+pub mod serve;
 pub mod shutdown;
 pub mod source;
+pub mod sweep;

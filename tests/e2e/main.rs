@@ -15,6 +15,7 @@ mod outputs;
 mod promql;
 mod push;
 mod runs;
+mod serve;
 mod steps;
 mod testbed;
 mod who;

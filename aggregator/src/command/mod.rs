@@ -5,11 +5,14 @@
 
 pub mod config;
 pub mod now;
+pub mod serve;
+pub mod service;
 
 use clap::Subcommand;
 use steward_common::config::ConfigError;
 
 use crate::config::Config;
+use crate::serve::client::AskError;
 use crate::shutdown::Shutdown;
 
 /// How a command ended.
@@ -74,7 +77,8 @@ pub struct Interrupted;
 /// The exit code for an error: 2 for what a person can put right in what he gave, else 1.
 #[must_use]
 pub fn code(error: &anyhow::Error) -> u8 {
-    let input = error.is::<BadInput>() || error.is::<ConfigError>();
+    let input = error.chain().any(|cause| cause.is::<BadInput>() || cause.is::<ConfigError>())
+        || matches!(error.downcast_ref(), Some(AskError::BadInput(_)));
     if input { 2 } else { 1 }
 }
 
@@ -106,4 +110,28 @@ macro_rules! commands {
 commands! {
     Config config,
     Now now,
+    Serve serve,
+    Service service,
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn what_a_person_gave_wrong_ends_with_2_and_what_went_wrong_with_1() {
+        let bad = || BadInput("no day".to_owned());
+        for (error, expected) in [
+            (bad().into(), 2),
+            (Err::<(), _>(bad()).context("--from").unwrap_err(), 2),
+            (AskError::from(bad()).into(), 2),
+            (ConfigError::senseless("log", "must be loud").into(), 2),
+            (anyhow::anyhow!("no answer"), 1),
+            (Interrupted.into(), 1),
+        ] {
+            assert_eq!(code(&error), expected, "{error:#}");
+        }
+    }
 }

@@ -42,7 +42,7 @@ pub struct Args {
 /// If Prometheus does not answer.
 pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
     let url = args.prometheus.or(config.prometheus.url).unwrap_or_else(|| USUAL.to_owned());
-    let prometheus = Prometheus::new(&url)?;
+    let prometheus = Prometheus::new(&url, config.prometheus.timeout.0)?;
     let fresh = Duration::from_secs(args.fresh);
     let rows = shutdown.or(now::rows(&prometheus, args.cluster.as_ref(), fresh)).await??;
     Ok(Outcome::done(if args.json {

@@ -1,3 +1,5 @@
-//! Types turned into outside text.
+//! Types turned into outside text or action.
 
+pub mod pushgateway;
+pub mod service;
 pub mod table;

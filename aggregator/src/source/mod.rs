@@ -1,5 +1,7 @@
 //! The outside, read and turned into types.
 
+pub mod people;
 pub mod prometheus;
 pub mod promql;
+pub mod pushgateway;
 pub mod slurm;

@@ -8,9 +8,6 @@ use steward_common::causes::with_causes;
 use steward_common::id::{ClusterName, JobId};
 use steward_common::metric::{JOB_LABEL, NODE_LABELS};
 
-/// One question takes no longer than this.
-const TIMEOUT: Duration = Duration::from_secs(10);
-
 /// Which job of which cluster.
 pub type JobKey = (ClusterName, JobId);
 
@@ -63,14 +60,15 @@ pub enum PrometheusError {
 }
 
 impl Prometheus {
-    /// A client for the server at `url`; nothing is asked yet.
+    /// A client for the server at `url`, where no question may take longer than `timeout`; nothing
+    /// is asked yet.
     ///
     /// # Errors
     /// If it is no address.
-    pub fn new(url: &str) -> Result<Self, PrometheusError> {
+    pub fn new(url: &str, timeout: Duration) -> Result<Self, PrometheusError> {
         let bad = |why: String| PrometheusError::BadAddress { url: url.to_owned(), why };
         let http = reqwest::Client::builder()
-            .timeout(TIMEOUT)
+            .timeout(timeout)
             .build()
             .map_err(|error| bad(error.to_string()))?;
         let client = Client::from(http, url).map_err(|error| bad(error.to_string()))?;

@@ -1,0 +1,146 @@
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::task::JoinHandle;
+
+use super::client::{AskError, ask};
+use super::handler::status::Status;
+use super::*;
+use crate::shutdown::Stopper;
+
+fn config(dir: &Path) -> Config {
+    let mut config = Config::default();
+    config.serve.listen = ([127, 0, 0, 1], 0).into();
+    config.serve.socket = dir.join("s.sock");
+    config.serve.state = dir.join("state");
+    config
+}
+
+struct Running {
+    address: SocketAddr,
+    stopper: Stopper,
+    ended: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Running {
+    async fn start(config: Config) -> Self {
+        let service = Service::new(config).await.unwrap();
+        let address = service.address().unwrap();
+        let (stopper, shutdown) = shutdown::channel();
+        let ended = tokio::spawn(service.run(async move { shutdown.wait().await }));
+        Self { address, stopper, ended }
+    }
+
+    async fn get(&self, path: &str) -> (u16, String) {
+        let answer = reqwest::get(format!("http://{}{path}", self.address)).await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    }
+
+    /// Waits until /healthz says so.
+    async fn wait_for(&self, health: &str) {
+        for _ in 0..300 {
+            if self.get("/healthz").await.1 == health {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("{health:?} did not come: {:?}", self.get("/healthz").await);
+    }
+
+    async fn stop(self) {
+        self.stopper.stop();
+        let ended = tokio::time::timeout(Duration::from_secs(10), self.ended).await;
+        ended.expect("it ends within seconds").unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_service_leads_shows_its_metrics_answers_and_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut settings = config(dir.path());
+    settings.pushgateway.url = Some("http://127.0.0.1:9".to_owned());
+    settings.pushgateway.schedule = "* * * * * *".parse().unwrap();
+    let service = Running::start(settings).await;
+    service.wait_for("ok: leader\n").await;
+    // Nobody listens at that gateway: the task fails, the service does not.
+    let failed = "steward_task_runs_total{task=\"pushgateway\",result=\"failed\"} ";
+    let page = loop {
+        let (code, page) = service.get("/metrics").await;
+        assert_eq!(code, 200);
+        let line = page.lines().find_map(|line| line.strip_prefix(failed)).unwrap();
+        if line != "0" {
+            break page;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    for line in ["steward_leader 1", "steward_pushgateway_groups_deleted_total 0"] {
+        assert!(page.lines().any(|own| own == line), "{line} is not in\n{page}");
+    }
+    assert!(page.contains("steward_task_last_failure_timestamp_seconds{task=\"pushgateway\"} "));
+    assert!(!page.contains("steward_task_last_success_timestamp_seconds{"));
+    for line in page.lines().filter(|line| !line.starts_with('#')) {
+        let name = line.split(['{', ' ']).next().unwrap();
+        assert!(steward_common::metric::find(name).is_some(), "{name} is not in the catalogue");
+    }
+    let socket = dir.path().join("s.sock");
+    let status: Status = ask(&socket, "status", ()).await.unwrap();
+    assert_eq!(status.role, "leader");
+    assert_eq!(status.you.uid, nix::unistd::geteuid().as_raw());
+    assert!(status.tasks[0].error.as_ref().unwrap().contains("127.0.0.1:9"));
+    service.stop().await;
+    assert!(!socket.exists());
+}
+
+#[tokio::test]
+async fn the_second_service_waits_and_takes_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = Running::start(config(dir.path())).await;
+    first.wait_for("ok: leader\n").await;
+    let mut settings = config(dir.path());
+    settings.serve.socket = dir.path().join("second.sock");
+    let second = Running::start(settings).await;
+    second.wait_for("ok: standby\n").await;
+    assert!(second.get("/metrics").await.1.contains("\nsteward_leader 0\n"));
+    first.stop().await;
+    second.wait_for("ok: leader\n").await;
+    second.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_no_request_is_refused_in_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Running::start(config(dir.path())).await;
+    let socket = dir.path().join("s.sock");
+    let unknown = ask::<Status>(&socket, "sudo", ()).await;
+    assert!(matches!(unknown, Err(AskError::BadInput(why)) if why.0.contains("known: status")));
+    for (text, part) in [
+        ("nonsense\n".to_owned(), "no request"),
+        ("{\"command\":\"status\",\"as\":\"root\"}\n".to_owned(), "unknown field"),
+        ("x".repeat(100_000), "too long"),
+    ] {
+        let mut stream = UnixStream::connect(&socket).await.unwrap();
+        // It may stop to listen before it has heard all.
+        drop(stream.write_all(text.as_bytes()).await);
+        drop(stream.shutdown().await);
+        let mut answer = String::new();
+        drop(stream.read_to_string(&mut answer).await);
+        assert!(answer.contains(part) || text.len() > 65_536, "{part}: {answer}");
+    }
+    let page = service.get("/metrics").await.1;
+    assert!(page.contains("steward_requests_total{command=\"unknown\",result=\"failed\"} "));
+    service.stop().await;
+    let gone = ask::<Status>(&socket, "status", ()).await;
+    assert!(matches!(gone, Err(AskError::NoService { .. })));
+}
+
+#[tokio::test]
+async fn a_client_that_says_nothing_does_not_hold_up_the_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Running::start(config(dir.path())).await;
+    let _silent = UnixStream::connect(dir.path().join("s.sock")).await.unwrap();
+    let _silent_too = tokio::net::TcpStream::connect(service.address).await.unwrap();
+    service.wait_for("ok: leader\n").await;
+    service.stop().await;
+}
