@@ -1,5 +1,17 @@
 //! Types turned into outside text or action.
 
+pub mod csv;
+pub mod format;
+pub mod html;
+pub mod jobs;
+pub mod json;
+pub mod markdown;
+pub mod number;
+pub mod plain;
 pub mod pushgateway;
+pub mod report;
+pub mod screen;
 pub mod service;
+pub mod sheet;
 pub mod table;
+pub mod terminal;

@@ -1,6 +1,6 @@
 //! Sums by day. A run over midnight is divided by the time that it held on either side.
 
-use super::hours::{Amount, Hours};
+use super::hours::{Alike, Took};
 use super::part::Bits;
 use super::report::DayLine;
 use super::row::Row;
@@ -8,54 +8,38 @@ use super::scope::Day;
 use crate::time::Timestamp;
 use crate::window::Window;
 
-/// What a run held and used in all its time.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Whole {
-    pub(super) held: Window,
-    pub(super) cpu: Option<Amount>,
-    pub(super) memory: Option<Amount>,
-    pub(super) gpu: Option<Amount>,
-}
-
-impl Whole {
-    /// Counts a share of the run.
-    pub(super) fn add_to(&self, [cpu, memory, gpu]: [&mut Hours; 3], share: f64, ended: bool) {
-        for (hours, amount) in [(cpu, self.cpu), (memory, self.memory), (gpu, self.gpu)] {
-            if let Some(amount) = amount {
-                hours.add(amount.share(share), ended);
-            }
-        }
-    }
-}
-
 /// The sums of one day.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DaySum {
-    jobs: u64,
     started: u64,
     users: Bits,
-    cpu: Hours,
-    memory: Hours,
-    gpu: Hours,
+    ended: Alike,
+    open: Alike,
 }
 
 impl DaySum {
-    fn count(&mut self, row: &Row, user: usize, day: Window) {
-        self.jobs += 1;
+    fn add(&mut self, row: &Row, user: usize, took: &Took, day: Window) {
+        let alike = if row.end.is_some() { &mut self.ended } else { &mut self.open };
+        alike.add(took);
         self.started += u64::from(row.start.is_some_and(|start| day.holds(start)));
         self.users.insert(user);
     }
 
     pub(super) fn finish(self, day: Day) -> DayLine {
+        let [mut cpu, mut memory, mut gpu] = self.ended.hours(true);
+        let [open_cpu, open_memory, open_gpu] = self.open.hours(false);
+        cpu.merge(&open_cpu);
+        memory.merge(&open_memory);
+        gpu.merge(&open_gpu);
         DayLine {
             label: day.label,
             window: day.window,
-            jobs: self.jobs,
+            jobs: self.ended.jobs + self.open.jobs,
             started: self.started,
             users: self.users.count(),
-            cpu: self.cpu,
-            memory: self.memory,
-            gpu: self.gpu,
+            cpu,
+            memory,
+            gpu,
         }
     }
 }
@@ -70,16 +54,24 @@ fn from<'a>(
     days.iter().zip(sums).skip(first)
 }
 
-/// Divides a run over the days on which it held something.
-pub(super) fn add(days: &[Day], sums: &mut [DaySum], row: &Row, user: usize, whole: &Whole) {
-    let ended = row.end.is_some();
-    for (day, sum) in from(days, sums, whole.held.from()) {
-        if day.window.from() >= whole.held.to() {
+/// Divides what a run took in all its time over the days on which it held something.
+pub(super) fn add(
+    days: &[Day],
+    sums: &mut [DaySum],
+    row: &Row,
+    user: usize,
+    (held, took): (Window, &Took),
+) {
+    for (day, sum) in from(days, sums, held.from()) {
+        if day.window.from() >= held.to() {
             break;
         }
-        sum.count(row, user, day.window);
-        let share = day.window.share_of(whole.held);
-        whole.add_to([&mut sum.cpu, &mut sum.memory, &mut sum.gpu], share, ended);
+        // Most runs begin and end on one day.
+        if day.window.from() <= held.from() && held.to() <= day.window.to() {
+            sum.add(row, user, took, day.window);
+            break;
+        }
+        sum.add(row, user, &took.share(day.window.share_of(held)), day.window);
     }
 }
 
@@ -94,6 +86,6 @@ pub(super) fn add_moment(
     if let Some((day, sum)) = from(days, sums, moment).next()
         && day.window.holds(moment)
     {
-        sum.count(row, user, day.window);
+        sum.add(row, user, &Took::default(), day.window);
     }
 }

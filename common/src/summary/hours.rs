@@ -2,17 +2,108 @@
 
 use super::cause::Cause;
 
-/// What one run held of a resource in some time, and used of it if that was measured.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Amount {
+/// Sums of amounts of runs that all ended, or all have not. What is added for every row is this
+/// small.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Sums {
     pub(super) held: f64,
-    pub(super) used: Option<f64>,
+    measured: f64,
+    used: f64,
+    capped: f64,
 }
 
-impl Amount {
-    /// That of a share of the time.
-    pub(super) fn share(self, share: f64) -> Amount {
-        Amount { held: self.held * share, used: self.used.map(|used| used * share) }
+impl Sums {
+    /// What one run held, and used of it if that was measured.
+    pub(super) fn of(held: f64, used: Option<f64>) -> Sums {
+        used.map_or(Sums { held, ..Sums::default() }, |used| Sums {
+            held,
+            measured: held,
+            used,
+            capped: used.min(held),
+        })
+    }
+
+    /// Those of a share of the time.
+    pub(super) fn share(&self, share: f64) -> Sums {
+        Sums {
+            held: self.held * share,
+            measured: self.measured * share,
+            used: self.used * share,
+            capped: self.capped * share,
+        }
+    }
+
+    /// Used of held, of those that were measured.
+    pub(super) fn ratio(&self) -> Option<f64> {
+        (self.measured > 0.0).then(|| self.used / self.measured)
+    }
+
+    pub(super) fn add(&mut self, other: &Sums) {
+        self.held += other.held;
+        self.measured += other.measured;
+        self.used += other.used;
+        self.capped += other.capped;
+    }
+
+    /// As hours of runs that ended or have not.
+    pub(super) fn hours(&self, ended: bool) -> Hours {
+        let Sums { held: reserved, measured, used, capped: used_capped } = *self;
+        if ended {
+            Hours { reserved, measured, used, used_capped, ..Hours::default() }
+        } else {
+            Hours { reserved, open: reserved, open_used: used, ..Hours::default() }
+        }
+    }
+}
+
+/// What one run held and used.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Took {
+    pub(super) cpu: Sums,
+    pub(super) memory: Sums,
+    pub(super) gpu: Option<Sums>,
+}
+
+impl Took {
+    /// What it took in a share of its time.
+    pub(super) fn share(&self, share: f64) -> Took {
+        Took {
+            cpu: self.cpu.share(share),
+            memory: self.memory.share(share),
+            gpu: self.gpu.map(|gpu| gpu.share(share)),
+        }
+    }
+}
+
+/// Sums of runs that all ended alike.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Alike {
+    pub(super) jobs: u64,
+    pub(super) cpu: Sums,
+    pub(super) memory: Sums,
+    pub(super) gpu: Sums,
+}
+
+impl Alike {
+    pub(super) fn add(&mut self, run: &Took) {
+        self.jobs += 1;
+        self.cpu.add(&run.cpu);
+        self.memory.add(&run.memory);
+        if let Some(gpu) = &run.gpu {
+            self.gpu.add(gpu);
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &Alike) {
+        self.jobs += other.jobs;
+        self.cpu.add(&other.cpu);
+        self.memory.add(&other.memory);
+        self.gpu.add(&other.gpu);
+    }
+
+    /// Hours of CPUs, memory and GPUs.
+    pub(super) fn hours(&self, ended: bool) -> [Hours; 3] {
+        [self.cpu, self.memory, self.gpu].map(|sums| sums.hours(ended))
     }
 }
 
@@ -39,34 +130,6 @@ pub struct Hours {
 }
 
 impl Hours {
-    /// Counts one run, or a part of it.
-    pub(super) fn add(&mut self, run: Amount, ended: bool) {
-        let reserved = run.held;
-        self.reserved += reserved;
-        match run.used {
-            Some(used) if ended => {
-                self.measured += reserved;
-                self.used += used;
-                self.used_capped += used.min(reserved);
-            }
-            Some(used) => {
-                self.open += reserved;
-                self.open_used += used;
-            }
-            None if ended => {}
-            None => self.open += reserved,
-        }
-    }
-
-    /// The hours of one run.
-    pub(super) fn of(run: Option<Amount>, ended: bool) -> Hours {
-        let mut hours = Hours::default();
-        if let Some(run) = run {
-            hours.add(run, ended);
-        }
-        hours
-    }
-
     pub(super) fn merge(&mut self, other: &Hours) {
         self.reserved += other.reserved;
         self.open += other.open;
@@ -204,8 +267,7 @@ mod tests {
 
     #[test]
     fn missing_measurement_is_unknown_and_neither_waste_nor_use() {
-        let mut hours = Hours::default();
-        hours.add(Amount { held: 16.0, used: None }, true);
+        let hours = Sums::of(16.0, None).hours(true);
         assert_eq!((hours.efficiency(), hours.idle(), hours.known_use()), (None, None, None));
         assert_eq!((hours.unmeasured(), hours.coverage()), (16.0, Some(0.0)));
         let mut waste = Waste::default();
@@ -219,18 +281,16 @@ mod tests {
 
     #[test]
     fn one_run_above_its_share_hides_no_idleness_of_another() {
-        let mut hours = Hours::default();
-        hours.add(Amount { held: 10.0, used: Some(20.0) }, true);
-        hours.add(Amount { held: 10.0, used: Some(0.0) }, true);
+        let mut hours = Sums::of(10.0, Some(20.0)).hours(true);
+        hours.merge(&Sums::of(10.0, Some(0.0)).hours(true));
         assert_eq!(hours.efficiency(), Some(1.0));
         assert_eq!((hours.efficiency_capped(), hours.idle()), (Some(0.5), Some(10.0)));
     }
 
     #[test]
     fn a_run_that_goes_on_counts_use_and_no_waste() {
-        let mut hours = Hours::default();
-        hours.add(Amount { held: 10.0, used: Some(1.0) }, false);
-        hours.add(Amount { held: 5.0, used: None }, false);
+        let mut hours = Sums::of(10.0, Some(1.0)).hours(false);
+        hours.merge(&Sums::of(5.0, None).hours(false));
         assert_eq!((hours.reserved, hours.open, hours.known_use()), (15.0, 15.0, Some(1.0)));
         assert_eq!((hours.efficiency(), hours.coverage(), hours.idle()), (None, None, Some(0.0)));
         let mut waste = Waste::default();

@@ -28,9 +28,9 @@ use crate::efficiency::{gib_hours, hours};
 use crate::intern::Names;
 use crate::time::Timestamp;
 use crate::window::Window;
-use day::{DaySum, Whole};
-use hours::{Amount, Hours};
-use part::{Order, Parts, Run};
+use day::DaySum;
+use hours::{Sums, Took};
+use part::{Order, Parts, Queues, Run};
 use place::Places;
 use quantile::Spread;
 use row::Row;
@@ -47,11 +47,9 @@ pub struct Summary {
     groups: Groups,
     /// Users as small numbers, for sets of them.
     order: Order,
-    clusters: Parts,
     users: Parts,
     accounts: Parts,
-    partitions: Parts,
-    qos: Parts,
+    queues: Queues,
     states: States,
     places: Places,
     days: Vec<DaySum>,
@@ -72,11 +70,9 @@ impl Summary {
             names: None,
             groups: Groups::default(),
             order: Order::default(),
-            clusters: Parts::default(),
             users: Parts::default(),
             accounts: Parts::default(),
-            partitions: Parts::default(),
-            qos: Parts::default(),
+            queues: Queues::default(),
             states: States::default(),
             places: Places::default(),
             cpu_spread: Spread::default(),
@@ -109,47 +105,51 @@ impl Summary {
     }
 
     fn count(&mut self, row: &Row, names: &Names) {
-        let ended = row.end.is_some();
         let window = self.scope.window;
-        let (share, whole) = match row.held() {
-            Some(held) => (window.share_of(held), Some(whole(row, held))),
-            None => (0.0, None),
-        };
+        let held = row.held();
         let moment = row.end.or(row.start).unwrap_or(row.submit);
-        if share <= 0.0 && (whole.is_some() || !window.holds(moment)) {
+        let share = held.map_or(0.0, |held| window.share_of(held));
+        if share <= 0.0 && (held.is_some() || !window.holds(moment)) {
             return;
         }
         let user = self.order.of(row.user);
-        match &whole {
-            Some(whole) => day::add(&self.scope.days, &mut self.days, row, user, whole),
+        let whole = held.map(|held| took(row, held)).unwrap_or_default();
+        match held {
+            Some(held) => day::add(&self.scope.days, &mut self.days, row, user, (held, &whole)),
             None => day::add_moment(&self.scope.days, &mut self.days, row, user, moment),
         }
-        let part = |amount: Option<Amount>| amount.map(|amount| amount.share(share));
         let cause = self.states.cause(row.state, names);
         let run = Run {
-            cause: ended.then_some(cause),
-            cpu: Hours::of(whole.and_then(|whole| part(whole.cpu)), ended),
-            memory: Hours::of(whole.and_then(|whole| part(whole.memory)), ended),
-            gpu: whole.and_then(|whole| part(whole.gpu)).map(|gpu| Hours::of(Some(gpu), ended)),
+            cause: row.end.map(|_| cause),
+            took: whole.share(share),
             wait: wait(row, |start| window.holds(start)),
         };
-        self.clusters.add(row.cluster, &run, user);
         self.users.add(row.user, &run, user);
         self.accounts.add(row.account, &run, user);
-        self.partitions.add(row.partition, &run, user);
-        self.qos.add(row.qos, &run, user);
+        self.queues.add([row.cluster, row.partition, row.qos], &run, user);
         self.states.add(row.state, &run);
-        let Some(whole) = whole else { return };
-        self.places.add(row, &run);
-        if ended {
-            spread(&mut self.cpu_spread, whole.cpu);
-            spread(&mut self.memory_spread, whole.memory);
-            spread(&mut self.gpu_spread, whole.gpu);
-            if let (Some(limit), Some(elapsed)) = (row.time_limit, row.elapsed)
-                && limit > 0
-            {
-                self.limit_spread.add(f64::from(elapsed) / f64::from(limit));
-            }
+        if held.is_some() {
+            self.places.add(row, &run);
+        }
+        if held.is_some() && row.end.is_some() {
+            self.spread(row, &whole);
+        }
+    }
+
+    fn spread(&mut self, row: &Row, whole: &Took) {
+        if let Some(ratio) = whole.cpu.ratio() {
+            self.cpu_spread.add(ratio);
+        }
+        if let Some(ratio) = whole.memory.ratio() {
+            self.memory_spread.add(ratio);
+        }
+        if let Some(ratio) = whole.gpu.as_ref().and_then(Sums::ratio) {
+            self.gpu_spread.add(ratio);
+        }
+        if let (Some(limit), Some(elapsed)) = (row.time_limit, row.elapsed)
+            && limit > 0
+        {
+            self.limit_spread.add(f64::from(elapsed) / f64::from(limit));
         }
     }
 }
@@ -161,31 +161,22 @@ fn sane(figure: Option<f64>) -> Option<f64> {
 
 /// All that a run held and used. It may have held its CPUs for less time than from start to end:
 /// it may have been suspended.
-fn whole(row: &Row, held: Window) -> Whole {
+fn took(row: &Row, held: Window) -> Took {
     let seconds = row.elapsed.map_or(held.seconds() as f64, f64::from);
-    Whole {
-        held,
-        cpu: row.cpus.map(|cpus| Amount {
-            held: hours(f64::from(cpus), seconds),
-            used: sane(row.cpu_seconds).map(|used| hours(1.0, used)),
+    let used = |seconds: Option<f64>| sane(seconds).map(|seconds| hours(1.0, seconds));
+    Took {
+        cpu: row.cpus.map_or(Sums::default(), |cpus| {
+            Sums::of(hours(f64::from(cpus), seconds), used(row.cpu_seconds))
         }),
-        memory: sane(row.req_mem_mb).map(|asked| Amount {
-            held: gib_hours(asked, seconds),
-            used: sane(row.max_rss_mb).map(|peak| gib_hours(peak, seconds)),
+        memory: sane(row.req_mem_mb).map_or(Sums::default(), |asked| {
+            let used = sane(row.max_rss_mb).map(|peak| gib_hours(peak, seconds));
+            Sums::of(gib_hours(asked, seconds), used)
         }),
         // A run without GPUs is no run that used none of its GPUs.
-        gpu: row.gpus.filter(|gpus| *gpus > 0).map(|gpus| Amount {
-            held: hours(f64::from(gpus), seconds),
-            used: sane(row.gpu_seconds).map(|used| hours(1.0, used)),
-        }),
-    }
-}
-
-fn spread(spread: &mut Spread, whole: Option<Amount>) {
-    if let Some(Amount { held, used: Some(used) }) = whole
-        && held > 0.0
-    {
-        spread.add(used / held);
+        gpu: row
+            .gpus
+            .filter(|gpus| *gpus > 0)
+            .map(|gpus| Sums::of(hours(f64::from(gpus), seconds), used(row.gpu_seconds))),
     }
 }
 

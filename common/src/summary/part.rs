@@ -1,8 +1,10 @@
 //! The sums by one thing: by user, by account, … A row is added to each of a handful of such
 //! tables, so a name is found by its number and the sums of one name lie together.
 
+use std::collections::HashMap;
+
 use super::cause::Cause;
-use super::hours::Hours;
+use super::hours::{Alike, Took};
 use super::quantile::Waits;
 use super::report::{Line, Tally};
 use crate::intern::{Name, Names};
@@ -12,9 +14,8 @@ use crate::intern::{Name, Names};
 pub(super) struct Run {
     /// How it ended; `None` if it has not.
     pub(super) cause: Option<Cause>,
-    pub(super) cpu: Hours,
-    pub(super) memory: Hours,
-    pub(super) gpu: Option<Hours>,
+    /// What it held and used in the window.
+    pub(super) took: Took,
     /// Seconds that it waited, if it started in the window.
     pub(super) wait: Option<u32>,
 }
@@ -77,15 +78,6 @@ impl Bits {
     }
 }
 
-/// The sums of runs that ended alike.
-#[derive(Debug, Clone, Copy, Default)]
-struct Alike {
-    jobs: u64,
-    cpu: Hours,
-    memory: Hours,
-    gpu: Hours,
-}
-
 /// One for each [`Cause`], and one for runs that have not ended.
 const ENDS: usize = Cause::ALL.len() + 1;
 
@@ -101,12 +93,7 @@ impl Part {
     fn add(&mut self, run: &Run, user: usize) {
         let end = run.cause.map_or(ENDS - 1, |cause| cause as usize);
         if let Some(alike) = self.ends.get_mut(end) {
-            alike.jobs += 1;
-            alike.cpu.merge(&run.cpu);
-            alike.memory.merge(&run.memory);
-            if let Some(gpu) = &run.gpu {
-                alike.gpu.merge(gpu);
-            }
+            alike.add(&run.took);
         }
         if let Some(wait) = run.wait {
             self.wait.add(wait);
@@ -116,10 +103,7 @@ impl Part {
 
     pub(super) fn merge(&mut self, other: &Part) {
         for (ours, theirs) in self.ends.iter_mut().zip(&other.ends) {
-            ours.jobs += theirs.jobs;
-            ours.cpu.merge(&theirs.cpu);
-            ours.memory.merge(&theirs.memory);
-            ours.gpu.merge(&theirs.gpu);
+            ours.merge(theirs);
         }
         self.wait.merge(&other.wait);
         self.users.merge(&other.users);
@@ -132,13 +116,14 @@ impl Part {
         for (alike, cause) in self.ends.iter().zip(causes) {
             let tally: &mut Tally = &mut line.tally;
             tally.jobs += alike.jobs;
-            tally.cpu.merge(&alike.cpu);
-            tally.memory.merge(&alike.memory);
-            tally.gpu.merge(&alike.gpu);
+            let [cpu, memory, gpu] = &alike.hours(cause.is_some());
+            tally.cpu.merge(cpu);
+            tally.memory.merge(memory);
+            tally.gpu.merge(gpu);
             if let Some(cause) = cause {
-                line.waste.cpu.add(cause, &alike.cpu);
-                line.waste.memory.add(cause, &alike.memory);
-                line.waste.gpu.add(cause, &alike.gpu);
+                line.waste.cpu.add(cause, cpu);
+                line.waste.memory.add(cause, memory);
+                line.waste.gpu.add(cause, gpu);
             }
         }
         line.tally.wait = self.wait;
@@ -154,13 +139,17 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Counts a run under a name; `user` is the small number of its user.
-    pub(super) fn add(&mut self, name: Name, run: &Run, user: usize) {
+    fn at(&mut self, name: Name) -> Option<&mut Part> {
         let place = self.order.of(name);
         if self.parts.len() <= place {
             self.parts.resize(place + 1, Part::default());
         }
-        if let Some(part) = self.parts.get_mut(place) {
+        self.parts.get_mut(place)
+    }
+
+    /// Counts a run under a name; `user` is the small number of its user.
+    pub(super) fn add(&mut self, name: Name, run: &Run, user: usize) {
+        if let Some(part) = self.at(name) {
             part.add(run, user);
         }
     }
@@ -172,6 +161,52 @@ impl Parts {
     pub(super) fn lines(self, names: &Names) -> Vec<Line> {
         let all = self.order.names.into_iter().zip(self.parts);
         sorted(all.map(|(name, part)| part.line(names.text(name))).collect())
+    }
+}
+
+/// What a run was queued for: cluster, partition, quality of service.
+pub(super) type Queue = [Name; 3];
+
+/// The sums by queue. There are few of them, so three tables cost a row one sum.
+#[derive(Debug, Default)]
+pub(super) struct Queues {
+    queues: Vec<(Queue, Part)>,
+    places: HashMap<Queue, usize>,
+    last: usize,
+}
+
+impl Queues {
+    pub(super) fn add(&mut self, queue: Queue, run: &Run, user: usize) {
+        // A small site has a few queues, and rows come in bunches.
+        if self.queues.get(self.last).is_none_or(|(last, _)| *last != queue) {
+            self.last = self.find(queue);
+        }
+        if let Some((_, part)) = self.queues.get_mut(self.last) {
+            part.add(run, user);
+        }
+    }
+
+    fn find(&mut self, queue: Queue) -> usize {
+        if let Some(place) = self.queues.iter().take(32).position(|(known, _)| *known == queue) {
+            return place;
+        }
+        let next = self.queues.len();
+        let place = *self.places.entry(queue).or_insert(next);
+        if place == next {
+            self.queues.push((queue, Part::default()));
+        }
+        place
+    }
+
+    /// The sums by one of the three.
+    pub(super) fn by(&self, which: fn(&Queue) -> Name) -> Parts {
+        let mut parts = Parts::default();
+        for (queue, part) in &self.queues {
+            if let Some(sum) = parts.at(which(queue)) {
+                sum.merge(part);
+            }
+        }
+        parts
     }
 }
 

@@ -8,6 +8,7 @@ use super::part::Run;
 use super::report::{GpuLine, NodeLine};
 use super::row::Row;
 use super::scope::{Filter, NodeSize};
+use crate::id::NodeName;
 use crate::intern::{Name, Names};
 use crate::slurm::hostlist;
 use crate::window::Window;
@@ -53,12 +54,12 @@ impl Places {
         let list = self.lists.get_mut(known).and_then(|(_, places)| at(places, row.nodes));
         let Some(list) = list else { return };
         list.jobs += 1;
-        list.cpu += run.cpu.reserved;
-        let Some(gpu) = &run.gpu else { return };
-        list.gpu += gpu.reserved;
+        list.cpu += run.took.cpu.held;
+        let Some(gpu) = &run.took.gpu else { return };
+        list.gpu += gpu.held;
         if let Some(model) = at(&mut self.types, row.gpu_types) {
             model.jobs += 1;
-            model.gpu.merge(gpu);
+            model.gpu.merge(&gpu.hours(run.cause.is_some()));
         }
     }
 
@@ -80,7 +81,7 @@ impl Places {
             filter.clusters.is_empty() || filter.clusters.iter().any(|one| one == cluster)
         };
         for cluster in clusters.into_iter().filter(wanted) {
-            let mut sums: BTreeMap<String, Place> = BTreeMap::new();
+            let mut sums: HashMap<String, Place> = HashMap::new();
             let known = sizes.get(cluster);
             for node in known.into_iter().flat_map(HashMap::keys) {
                 sums.insert(node.clone(), Place::default());
@@ -103,7 +104,11 @@ impl Places {
                 ));
             }
         }
-        lines.sort_by(|a, b| b.cpu_hours.total_cmp(&a.cpu_hours).then(a.node.cmp(&b.node)));
+        lines.sort_by(|a, b| {
+            b.cpu_hours
+                .total_cmp(&a.cpu_hours)
+                .then_with(|| (&a.node, &a.cluster).cmp(&(&b.node, &b.cluster)))
+        });
         lines
     }
 
@@ -132,18 +137,21 @@ impl Places {
     }
 }
 
-fn spread(sums: &mut BTreeMap<String, Place>, list: &str, place: &Place) {
+fn spread(sums: &mut HashMap<String, Place>, list: &str, place: &Place) {
     // A list that cannot be read stands for itself: its hours must not get lost.
-    let nodes: Vec<String> = hostlist::expand(list).map_or_else(
-        |_| vec![list.to_owned()],
-        |nodes| nodes.iter().map(ToString::to_string).collect(),
-    );
-    let share = 1.0 / nodes.len().max(1) as f64;
-    for node in nodes {
-        let sum = sums.entry(node).or_default();
-        sum.jobs += place.jobs;
-        sum.cpu += place.cpu * share;
-        sum.gpu += place.gpu * share;
+    let nodes = hostlist::expand(list).ok();
+    let names = nodes.iter().flatten().map(NodeName::as_str);
+    let itself = nodes.is_none().then_some(list);
+    let share = 1.0 / nodes.as_ref().map_or(1, Vec::len).max(1) as f64;
+    for node in names.chain(itself) {
+        if !sums.contains_key(node) {
+            sums.insert(node.to_owned(), Place::default());
+        }
+        if let Some(sum) = sums.get_mut(node) {
+            sum.jobs += place.jobs;
+            sum.cpu += place.cpu * share;
+            sum.gpu += place.gpu * share;
+        }
     }
 }
 

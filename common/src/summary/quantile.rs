@@ -173,10 +173,14 @@ impl Spread {
     pub(super) fn add(&mut self, ratio: f64) {
         self.count += 1;
         self.above += u64::from(ratio > 1.0);
-        let capped = ratio.clamp(0.0, 1.0);
+        let capped = if ratio < 1.0 { ratio } else { 1.0 };
         self.sum += capped;
-        self.min = self.min.min(ratio);
-        self.max = self.max.max(ratio);
+        if ratio < self.min {
+            self.min = ratio;
+        }
+        if ratio > self.max {
+            self.max = ratio;
+        }
         if let Some(count) = self.counts.get_mut((capped * STEPS as f64 + 0.5) as usize) {
             *count += 1;
         }

@@ -232,13 +232,13 @@ impl Summary {
         Report {
             window: self.scope.window,
             days: days.map(|(day, sum)| sum.finish(day)).collect(),
-            clusters: self.clusters.lines(names),
+            clusters: self.queues.by(|[cluster, _, _]| *cluster).lines(names),
             users: self.users.lines(names),
             groups: sorted(groups.into_iter().map(|(name, part)| part.line(&name)).collect()),
             groups_overlap: self.groups.overlap(),
             accounts: self.accounts.lines(names),
-            partitions: self.partitions.lines(names),
-            qos: self.qos.lines(names),
+            partitions: self.queues.by(|[_, partition, _]| *partition).lines(names),
+            qos: self.queues.by(|[_, _, qos]| *qos).lines(names),
             nodes: self.places.nodes(
                 names,
                 self.scope.window,

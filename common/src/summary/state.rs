@@ -42,8 +42,8 @@ impl States {
     pub(super) fn add(&mut self, state: Name, run: &Run) {
         if let Some(sum) = self.sums.get_mut(state.index()) {
             sum.jobs += 1;
-            sum.cpu += run.cpu.reserved;
-            sum.gpu += run.gpu.map_or(0.0, |gpu| gpu.reserved);
+            sum.cpu += run.took.cpu.held;
+            sum.gpu += run.took.gpu.map_or(0.0, |gpu| gpu.held);
         }
     }
 

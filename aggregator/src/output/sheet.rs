@@ -1,0 +1,262 @@
+//! A table of typed cells that every format can write: terminal, JSON, CSV, Markdown, HTML.
+
+/// One figure or text.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Text from outside: whoever writes it escapes it.
+    Text(String),
+    /// A number of things.
+    Count(u64),
+    /// A figure in the unit of its column.
+    Number(f64),
+    /// A share of 1; programs and people get it in percent.
+    Share(f64),
+    /// Nobody measured it, or it does not exist.
+    Missing,
+}
+
+impl Cell {
+    /// A figure, or none.
+    #[must_use]
+    pub fn number(figure: Option<f64>) -> Cell {
+        figure.filter(|figure| figure.is_finite()).map_or(Cell::Missing, Cell::Number)
+    }
+
+    /// A share, or none.
+    #[must_use]
+    pub fn share(share: Option<f64>) -> Cell {
+        share.filter(|share| share.is_finite()).map_or(Cell::Missing, Cell::Share)
+    }
+
+    /// Text, or none.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Cell {
+        Cell::Text(text.into())
+    }
+
+    /// Its figure, in percent if it is a share.
+    #[must_use]
+    pub fn figure(&self) -> Option<f64> {
+        match self {
+            Cell::Count(count) => Some(*count as f64),
+            Cell::Number(number) => Some(*number),
+            Cell::Share(share) => Some(share * 100.0),
+            Cell::Text(_) | Cell::Missing => None,
+        }
+    }
+
+    fn is_nothing(&self) -> bool {
+        match self {
+            Cell::Text(text) => text.is_empty(),
+            Cell::Missing => true,
+            _ => self.figure() == Some(0.0),
+        }
+    }
+}
+
+/// For whom a column is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// Always shown.
+    Always,
+    /// Left out of a narrow terminal; the higher the number, the earlier.
+    Drop(u8),
+    /// Only for programs.
+    Program,
+}
+
+/// A column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// Its name for programs, with the unit.
+    pub key: &'static str,
+    /// Its head for people.
+    pub head: &'static str,
+    /// For whom it is.
+    pub place: Place,
+    /// Whether people do not miss it where every cell is 0 or missing.
+    pub may_hide: bool,
+}
+
+/// A column and where its cells come from.
+pub type Field<T> = (Column, fn(&T) -> Cell);
+
+/// A column that is always shown.
+#[must_use]
+pub const fn always(key: &'static str, head: &'static str) -> Column {
+    Column { key, head, place: Place::Always, may_hide: false }
+}
+
+/// A column that a narrow terminal leaves out; the higher the number, the earlier.
+#[must_use]
+pub const fn drop(rank: u8, key: &'static str, head: &'static str) -> Column {
+    Column { key, head, place: Place::Drop(rank), may_hide: false }
+}
+
+/// The same, and it is not shown where it would be empty.
+#[must_use]
+pub const fn hide(rank: u8, key: &'static str, head: &'static str) -> Column {
+    Column { key, head, place: Place::Drop(rank), may_hide: true }
+}
+
+/// A column for programs.
+#[must_use]
+pub const fn program(key: &'static str) -> Column {
+    Column { key, head: key, place: Place::Program, may_hide: true }
+}
+
+/// What a long bar of a chart means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// Neither good nor bad.
+    Plain,
+    /// Good: short bars are bad. The figures are percent, and a full bar is 100.
+    Good,
+    /// Bad.
+    Waste,
+}
+
+/// Bars of one column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chart {
+    /// What is drawn.
+    pub title: &'static str,
+    /// The key of the column.
+    pub key: &'static str,
+    /// What a long bar means.
+    pub tone: Tone,
+}
+
+/// A table with its charts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sheet {
+    /// Its name for programs and for `--table`.
+    pub name: &'static str,
+    /// Its title for people.
+    pub title: &'static str,
+    /// Its columns; the first one names the row.
+    pub columns: Vec<Column>,
+    /// Its rows, each as long as there are columns.
+    pub rows: Vec<Vec<Cell>>,
+    /// How many rows people see unless they ask for more.
+    pub top: usize,
+    /// Whether these are the last rows and not the first.
+    pub last: bool,
+    /// One row, shown upright: a figure a line.
+    pub upright: bool,
+    /// Whether it says anything to people; programs get it always.
+    pub people: bool,
+    /// Its charts.
+    pub charts: Vec<Chart>,
+    /// What one should know to read it.
+    pub notes: Vec<String>,
+}
+
+impl Sheet {
+    /// A table of these rows.
+    #[must_use]
+    pub fn new<'a, T: 'a>(
+        name: &'static str,
+        title: &'static str,
+        fields: &[Field<T>],
+        rows: impl IntoIterator<Item = &'a T>,
+    ) -> Sheet {
+        let row = |from: &'a T| fields.iter().map(|(_, cell)| cell(from)).collect();
+        Sheet {
+            name,
+            title,
+            columns: fields.iter().map(|(column, _)| *column).collect(),
+            rows: rows.into_iter().map(row).collect(),
+            top: 15,
+            last: false,
+            upright: false,
+            people: true,
+            charts: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The same with charts.
+    #[must_use]
+    pub fn charts(mut self, charts: &[Chart]) -> Sheet {
+        self.charts = charts.to_vec();
+        self
+    }
+
+    /// As people see it: the columns that are for them and say something, the rows at the top, and
+    /// how many rows that leaves out. `top` 0 is all.
+    #[must_use]
+    pub fn for_people(&self, top: Option<usize>) -> (Sheet, usize) {
+        let says = |at: usize| {
+            self.rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_nothing()))
+        };
+        let keep: Vec<bool> = (self.columns.iter().enumerate())
+            .map(|(at, column)| column.place != Place::Program && (!column.may_hide || says(at)))
+            .collect();
+        let kept = |row: &Vec<Cell>| -> Vec<Cell> {
+            row.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(cell, _)| cell.clone()).collect()
+        };
+        let top = match top.unwrap_or(self.top) {
+            0 => self.rows.len(),
+            top => top,
+        };
+        let left_out = self.rows.len().saturating_sub(top);
+        let skip = if self.last { left_out } else { 0 };
+        let mut sheet = self.clone();
+        let columns = self.columns.iter().zip(&keep).filter(|(_, keep)| **keep);
+        sheet.columns = columns.map(|(column, _)| *column).collect();
+        sheet.rows = self.rows.iter().skip(skip).take(top).map(kept).collect();
+        (sheet, left_out)
+    }
+
+    /// The upright form of a single row: two columns.
+    #[must_use]
+    pub fn stood_up(&self) -> Sheet {
+        let mut sheet = self.clone();
+        sheet.columns = vec![always("figure", "Figure"), always("value", "Value")];
+        let row = self.rows.first().map(Vec::as_slice).unwrap_or_default();
+        sheet.rows = (self.columns.iter().zip(row))
+            .map(|(column, cell)| vec![Cell::text(column.head), cell.clone()])
+            .collect();
+        sheet
+    }
+
+    /// The labels and figures of a chart.
+    #[must_use]
+    pub fn bars(&self, chart: &Chart) -> Vec<(String, f64)> {
+        let Some(at) = self.columns.iter().position(|column| column.key == chart.key) else {
+            return Vec::new();
+        };
+        let bar = |row: &Vec<Cell>| {
+            let figure = row.get(at)?.figure()?;
+            let label = match row.first()? {
+                Cell::Text(text) => text.clone(),
+                other => other.figure()?.to_string(),
+            };
+            Some((label, figure))
+        };
+        // A chart of hours has no bar for none; one of efficiency has: 0 % is a statement.
+        let drawn = |(_, figure): &(String, f64)| chart.tone == Tone::Good || *figure > 0.0;
+        self.rows.iter().filter_map(bar).filter(drawn).collect()
+    }
+}
+
+/// Everything that is to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    /// Its title.
+    pub title: String,
+    /// What it comes to, in sentences.
+    pub headline: Vec<String>,
+    /// Facts for programs that stand in no table.
+    pub facts: Vec<(&'static str, Cell)>,
+    /// Its tables.
+    pub sheets: Vec<Sheet>,
+}
+
+impl Document {
+    /// The tables that say something to people.
+    pub fn for_people(&self) -> impl Iterator<Item = &Sheet> {
+        self.sheets.iter().filter(|sheet| sheet.people && !sheet.rows.is_empty())
+    }
+}

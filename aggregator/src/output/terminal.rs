@@ -1,0 +1,245 @@
+//! Tables and bars in plain text that fit the width.
+
+use super::number;
+use super::plain::{cut, padded, visible, width};
+use super::screen::{Screen, Style};
+use super::sheet::{Cell, Chart, Column, Document, Place, Sheet, Tone};
+
+/// Space between columns.
+const GAP: usize = 2;
+/// Names are not cut below this to keep a column, and not below the other for anything.
+const NAME: usize = 16;
+const LEAST: usize = 6;
+
+/// Everything, as people read it. `top` is how many rows of each table; 0 is all.
+#[must_use]
+pub fn document(document: &Document, screen: Screen, top: Option<usize>) -> String {
+    let mut out = String::new();
+    for line in &document.headline {
+        out += &wrapped(&visible(line), screen.width);
+    }
+    for one in document.for_people() {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out += &sheet(one, screen, top);
+    }
+    out
+}
+
+/// A table with its title, charts and notes.
+#[must_use]
+pub fn sheet(sheet: &Sheet, screen: Screen, top: Option<usize>) -> String {
+    let (shown, left_out) = sheet.for_people(top);
+    let mut out = String::new();
+    if !sheet.title.is_empty() {
+        out += &screen.paint(Style::Bold, &cut(sheet.title, screen.width));
+        out.push('\n');
+    }
+    let (table, hidden) =
+        if sheet.upright { table(&shown.stood_up(), screen) } else { table(&shown, screen) };
+    out += &table;
+    let mut notes = Vec::new();
+    if left_out > 0 {
+        let which = if sheet.last { "earlier" } else { "more" };
+        notes.push(format!(
+            "… {} {which} (--top 0 shows all)",
+            number::grouped(&left_out.to_string())
+        ));
+    }
+    if !hidden.is_empty() {
+        notes.push(format!("Too narrow for: {} (--format csv has all)", hidden.join(", ")));
+    }
+    notes.extend(sheet.notes.iter().map(|note| visible(note)));
+    for note in notes {
+        for line in wrapped(&note, screen.width).lines() {
+            out += &screen.paint(Style::Dim, line);
+            out.push('\n');
+        }
+    }
+    for one in &sheet.charts {
+        out += &chart(&shown, one, screen);
+    }
+    out
+}
+
+/// The lines of a table, and the heads of the columns that did not fit.
+fn table(sheet: &Sheet, screen: Screen) -> (String, Vec<&'static str>) {
+    let mut columns: Vec<Shown> = (sheet.columns.iter().enumerate())
+        .map(|(at, column)| Shown::new(sheet, at, column))
+        .collect();
+    let hidden = fit(&mut columns, screen.width);
+    let line = |style: Option<Style>, text: &dyn Fn(&Shown) -> String| {
+        let cells: Vec<String> = columns
+            .iter()
+            .map(|column| padded(&cut(&text(column), column.width), column.width, column.right))
+            .collect();
+        let line = cells.join(&" ".repeat(GAP));
+        let line = line.trim_end();
+        style.map_or(line.to_owned(), |style| screen.paint(style, line)) + "\n"
+    };
+    let mut out = line(Some(Style::Bold), &|column| column.head.to_owned());
+    out += &line(Some(Style::Dim), &|column| "─".repeat(column.width));
+    for row in 0..sheet.rows.len() {
+        out += &line(None, &|column| column.cells.get(row).cloned().unwrap_or_default());
+    }
+    (out, hidden)
+}
+
+/// A column as it is shown.
+struct Shown {
+    head: &'static str,
+    place: Place,
+    cells: Vec<String>,
+    width: usize,
+    right: bool,
+}
+
+impl Shown {
+    fn new(sheet: &Sheet, at: usize, column: &Column) -> Shown {
+        let cells = || sheet.rows.iter().filter_map(|row| row.get(at));
+        let decimals = number::decimals(cells());
+        let texts: Vec<String> =
+            cells().map(|cell| visible(&number::cell(cell, decimals))).collect();
+        let longest = texts.iter().map(|text| width(text)).max().unwrap_or(0);
+        Shown {
+            head: column.head,
+            place: column.place,
+            width: longest.max(width(column.head)),
+            // Upright tables mix texts and figures; figures decide.
+            right: cells().any(|cell| !matches!(cell, Cell::Text(_) | Cell::Missing)),
+            cells: texts,
+        }
+    }
+
+    /// Cuts names, not figures, by at most so much.
+    fn shrink(&mut self, too_much: usize, least: usize) {
+        if !self.right {
+            self.width = self.width.saturating_sub(too_much).max(least.min(self.width));
+        }
+    }
+}
+
+/// Makes the columns fit: long names are cut a little, then columns are left out, then names are
+/// cut for good.
+fn fit(columns: &mut Vec<Shown>, width: usize) -> Vec<&'static str> {
+    let mut hidden = Vec::new();
+    let too_much = |columns: &[Shown]| {
+        let all: usize = columns.iter().map(|column| column.width + GAP).sum();
+        all.saturating_sub(GAP).saturating_sub(width)
+    };
+    let shrink = |columns: &mut [Shown], least: usize| {
+        for at in 0..columns.len() {
+            let excess = too_much(columns);
+            if let Some(column) = columns.get_mut(at) {
+                column.shrink(excess, least);
+            }
+        }
+    };
+    shrink(columns, NAME);
+    while too_much(columns) > 0 {
+        let last = columns.iter().enumerate().filter(|(_, c)| c.place != Place::Always);
+        let Some((at, _)) = last.max_by_key(|(at, column)| (column.place, *at)) else { break };
+        hidden.push(columns.remove(at).head);
+    }
+    shrink(columns, LEAST);
+    hidden.reverse();
+    hidden
+}
+
+/// Bars, one a line, the longest as long as there is room.
+#[must_use]
+pub fn chart(sheet: &Sheet, chart: &Chart, screen: Screen) -> String {
+    let bars = sheet.bars(chart);
+    if bars.len() < 2 {
+        return String::new();
+    }
+    let sum: f64 = bars.iter().map(|(_, figure)| figure).sum();
+    let most = match chart.tone {
+        Tone::Good => 100.0,
+        _ => bars.iter().map(|(_, figure)| *figure).fold(0.0, f64::max),
+    };
+    let decimals = usize::from(most < 1000.0);
+    let figures: Vec<String> = bars
+        .iter()
+        .map(|(_, figure)| match chart.tone {
+            Tone::Good => format!("{} %", number::figure(*figure, 1)),
+            _ => format!(
+                "{}  {:>4}",
+                number::figure(*figure, decimals),
+                number::percent(figure / sum)
+            ),
+        })
+        .collect();
+    let longest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+    let labels: Vec<String> =
+        bars.iter().map(|(label, _)| visible(&number::cell(&Cell::text(label), 0))).collect();
+    let figure_width = longest(&mut figures.iter().map(|text| width(text)));
+    let label_width =
+        longest(&mut labels.iter().map(|text| width(text))).min(20).min(screen.width / 3);
+    let room = screen.width.saturating_sub(label_width + figure_width + 3).clamp(5, 60);
+    let mut out = format!("\n{}\n", screen.paint(Style::Bold, &cut(chart.title, screen.width)));
+    for (((_, figure), label), text) in bars.iter().zip(&labels).zip(&figures) {
+        let style = match chart.tone {
+            Tone::Plain => Style::Plain,
+            Tone::Waste => Style::Bad,
+            Tone::Good if *figure >= 66.0 => Style::Good,
+            Tone::Good if *figure >= 33.0 => Style::Fair,
+            Tone::Good => Style::Bad,
+        };
+        let bar = bar(figure / most, room);
+        let space = " ".repeat(room - width(&bar));
+        let label = padded(&cut(label, label_width), label_width, false);
+        let text = padded(text, figure_width, true);
+        out += &format!("{label} {}{space} {text}\n", screen.paint(style, &bar));
+    }
+    out
+}
+
+/// A bar of a share of so many columns, to an eighth of a column. What is not nothing is seen.
+fn bar(share: f64, columns: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped before")]
+    let eighths = (share.clamp(0.0, 1.0) * columns as f64 * 8.0).round() as usize;
+    let eighths = if share > 0.0 { eighths.max(1) } else { eighths };
+    let rest = EIGHTHS.get(eighths % 8).copied().unwrap_or("");
+    "█".repeat(eighths / 8) + rest
+}
+
+/// Broken at spaces.
+fn wrapped(text: &str, columns: usize) -> String {
+    let (mut out, mut line) = (String::new(), String::new());
+    for word in text.split(' ') {
+        if !line.is_empty() && width(&line) + 1 + width(word) > columns {
+            out += &line;
+            out.push('\n');
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line += word;
+    }
+    out + &line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_grow_by_eighths_and_little_is_seen() {
+        assert_eq!(bar(0.5, 10), "█████");
+        assert_eq!(
+            (bar(0.0, 10), bar(0.0001, 10), bar(2.0, 3)),
+            (String::new(), "▏".into(), "███".into())
+        );
+        assert_eq!(bar(0.55, 10), "█████▌");
+    }
+
+    #[test]
+    fn sentences_are_broken_at_spaces() {
+        assert_eq!(wrapped("one two three", 7), "one two\nthree\n");
+        assert_eq!(wrapped("unbreakable", 4), "unbreakable\n");
+    }
+}
