@@ -11,6 +11,7 @@ pub mod gateway;
 pub mod http;
 pub mod hung;
 pub mod prometheus;
+pub mod sacct_text;
 pub mod shared;
 pub mod slurm;
 pub mod testbed;
