@@ -378,14 +378,12 @@ fn step(random: &mut Random, kind: Kind, tasks: u64, cpu: u64, memory: u64) -> S
         1 => memory,
         _ => pages(memory as f64 / tasks as f64 * (1.0 + random.unit())),
     };
-    Step {
-        kind,
-        tasks,
-        cpu,
-        memory: (greediest.min(memory), memory),
-        disk: (random.magnitude(3.0, 10.0), random.magnitude(1.0, 9.0)),
-        pages: random.below(4),
-    }
+    // What only waits reads its own program, and no more.
+    let (disk, pages) = match kind {
+        Kind::Extern => ((6976 * tasks, tasks), 0),
+        _ => ((random.magnitude(3.0, 10.0), random.magnitude(1.0, 9.0)), random.below(4)),
+    };
+    Step { kind, tasks, cpu, memory: (greediest.min(memory), memory), disk, pages }
 }
 
 fn name(random: &mut Random) -> String {

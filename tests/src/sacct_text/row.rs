@@ -100,9 +100,7 @@ fn job_field(job: &Job, field: Field, out: &mut Vec<u8>) {
         Field::Constraints => out.extend(job.constraint.as_bytes()),
         Field::JobName => out.extend(job.name.as_bytes()),
         Field::WorkDir => {
-            put!(out, "/home/user{:03}/projects/", job.user);
-            account(job, out);
-            put!(out, "/run_{}", job.id % 1000);
+            put!(out, "/scratch/user{:03}/run_{}", job.user, job.id % 1000);
         }
         Field::SubmitLine => submit_line(job, out),
         Field::NTasks
@@ -321,7 +319,7 @@ fn submit_line(job: &Job, out: &mut Vec<u8>) {
         put!(out, " --gres=gpu:{}:{}", gpus.model, gpus.count);
     }
     if job.cpus > 1 {
-        put!(out, " --cpus-per-task={}", job.cpus);
+        put!(out, " -c{}", job.cpus);
     }
     put!(out, " job_{}.sh", job.id % 1000);
 }
