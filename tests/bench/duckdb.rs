@@ -1,6 +1,5 @@
 //! DuckDB over the same files, from PyPI, in an environment of its own beside the text.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -68,10 +67,8 @@ impl DuckDb {
     /// # Errors
     /// If the files are not there, or not as expected.
     pub fn users(&self, archive: &Path) -> Result<Answer> {
-        let script = archive.with_file_name("duckdb.py");
-        fs::write(&script, SCRIPT)?;
         let files = archive.join("processed/cluster=*/*.parquet");
-        let text = run(Command::new(&self.python).arg(&script).arg(&files))?;
+        let text = run(Command::new(&self.python).args(["-c", SCRIPT]).arg(&files))?;
         serde_json::from_str(&text).context("DuckDB's answer")
     }
 }

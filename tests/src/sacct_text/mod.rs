@@ -1,7 +1,8 @@
 //! Text as sacct prints it, of jobs that never were: a million of them for the benchmark, a few
 //! thousand for tests. The same recipe gives the same bytes.
 //!
-//! `steward-sacct-replay DIRECTORY` stands for sacct over it.
+//! `steward-sacct-replay DIRECTORY` stands for sacct over it: a test gives Steward
+//! `[env!("CARGO_BIN_EXE_steward-sacct-replay"), DIRECTORY]` as the sacct to call.
 
 mod arguments;
 mod job;
