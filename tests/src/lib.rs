@@ -12,6 +12,7 @@ pub mod http;
 pub mod hung;
 pub mod prometheus;
 pub mod service;
+pub mod sacct_text;
 pub mod shared;
 pub mod slurm;
 pub mod testbed;
