@@ -160,8 +160,6 @@ impl Desk {
     ) -> JobSample {
         let environment = run.environment.clone().unwrap_or_default();
         let remade = run.cpu.is_remade(read.generation);
-        let known = read.found.io_known;
-        let io = run.trail.as_mut().map(|trail| trail.io.finish()).filter(|_| known);
         if let Some(trail) = &run.trail {
             run.bases = (trail.io.base(), trail.threads.base());
         }
@@ -188,7 +186,7 @@ impl Desk {
             cpu,
             cores_busy,
             memory: read.stats.memory,
-            io,
+            io: read.found.io,
             files: read.found.files,
             processes: read.found.totals,
             threads: run.thread_totals.and_then(|(_, totals)| totals),

@@ -32,6 +32,7 @@ pub mod shutdown;
 mod sluid;
 mod span;
 mod state;
+mod table;
 pub mod threads;
 mod waker;
 mod worker;

@@ -176,14 +176,6 @@ struct Batch {
     abandoned: AtomicBool,
 }
 
-/// Ends the scan that a late reading belongs to, so that its I/O is not taken for growth by the next.
-fn closed(mut reading: Reading) -> Task {
-    if let (Some(trail), Some(_)) = (&mut reading.task.trail, &reading.read) {
-        trail.io.finish();
-    }
-    reading.task
-}
-
 /// How many files all readers keep open: each costs the kernel about 3 KB, and the agent's listener
 /// needs descriptors too.
 fn open_files() -> usize {
@@ -220,7 +212,7 @@ impl Readers {
     pub fn returned(&mut self) -> Vec<Task> {
         let back: Vec<Reading> = self.done.1.try_iter().collect();
         let back = back.into_iter().filter(|reading| self.is_back(&reading.task));
-        back.map(closed).collect()
+        back.map(|reading| reading.task).collect()
     }
 
     /// Whether this is a job that was given up, and no later reading of its cgroup alone.
@@ -275,7 +267,7 @@ impl Readers {
             match self.done.1.recv_timeout(LOOK) {
                 Ok(reading) if self.is_back(&reading.task) => {
                     // One that was given up came back: it is no part of this batch.
-                    outcome.unread.push(closed(reading));
+                    outcome.unread.push(reading.task);
                 }
                 Ok(reading) => {
                     waiting -= 1;
@@ -306,7 +298,7 @@ impl Readers {
                 let mut done = false;
                 while let Ok(reading) = self.done.1.try_recv() {
                     if self.is_back(&reading.task) {
-                        outcome.unread.push(closed(reading));
+                        outcome.unread.push(reading.task);
                     } else {
                         done |= current.as_ref().is_some_and(|(key, _)| *key == reading.task.key);
                         outcome.read.push(reading);
@@ -420,9 +412,6 @@ fn read(
             errors: &mut errors,
         };
         found = trail.group.read(&members, &mut trail.io, &mut tools);
-        if !members.complete {
-            (found.totals, found.files, found.io_known) = (None, None, false);
-        }
         if task.threads {
             let cpuset = stats.cpuset.as_deref();
             let totals = threads(&mut trail.threads, &found, cpuset, site, batch, &mut errors);
@@ -446,7 +435,7 @@ fn threads(
     batch: &Batch,
     errors: &mut Errors,
 ) -> (u64, Option<ThreadTotals>) {
-    ledger.begin();
+    ledger.begin(found.processes.len());
     let mut complete = found.totals.is_some();
     for id in &found.processes {
         batch.progress.fetch_add(1, Ordering::Relaxed);

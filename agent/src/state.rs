@@ -196,7 +196,7 @@ mod tests {
         let ended = ProcessId { pid: 1, started: 1 };
         let live = ProcessId { pid: 2, started: 2 };
         for met in [vec![ended, live], vec![live]] {
-            trail.io.begin();
+            trail.io.begin(2);
             for id in met {
                 trail.io.see(id, 99, io(100));
             }
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(cpu.total, Some(Duration::from_secs(36)));
         assert_eq!(cpu.cores, Some(vec![(0, Duration::from_secs(36))]));
         let mut trail = run.trail.take().unwrap();
-        trail.io.begin();
+        trail.io.begin(2);
         trail.io.see(live, 99, io(150));
         assert_eq!(trail.io.finish().rchar, 250);
     }
