@@ -15,7 +15,7 @@ use crate::kernel::stepd::LiveSteps;
 use crate::kernel::watch::EVENTS;
 use crate::names::{Names, Slow};
 use crate::node::JobSample;
-use crate::reader::{Read, Reading};
+use crate::reading::{Read, Reading};
 use crate::run::Run;
 use crate::scheduler::Scheduler;
 use crate::sluid::Sluids;

@@ -23,6 +23,7 @@ pub mod output;
 pub mod publish;
 pub mod quiet;
 mod reader;
+mod reading;
 mod rhythm;
 mod run;
 pub mod sample;
