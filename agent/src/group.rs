@@ -56,12 +56,11 @@ pub struct Group {
     placeholders: HashMap<ProcessId, bool>,
 }
 
-/// What one scan found; a part that could not be read of some process is absent as a whole.
+/// What one scan found; a part that could not be read of some process is absent as a whole. All
+/// jobs of a scan are held at once, so it has no list of processes.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// The processes, slurmstepd and placeholders left out.
-    pub processes: Vec<ProcessId>,
-    /// The first of them in full: those that are asked whose job it is.
+    /// The first processes in full: those that are asked whose job it is.
     pub first: Vec<(ProcessId, Stat)>,
     /// Whether a slurmstepd was among them.
     pub stepd: bool,
@@ -71,6 +70,14 @@ pub struct Found {
     pub files: Option<Files>,
     /// Their I/O, and that of those who went before.
     pub io: Option<Io>,
+}
+
+impl Found {
+    /// Whether the job is known to have no process.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.totals.as_ref().is_some_and(|all| all.count == 0)
+    }
 }
 
 /// What a scan works with.
@@ -92,13 +99,19 @@ pub struct Tools<'a> {
 }
 
 impl Group {
-    /// Reads all processes of `members`; their I/O goes to `ledger`.
-    pub fn read(&mut self, members: &Members, ledger: &mut IoLedger, tools: &mut Tools) -> Found {
+    /// Reads all processes of `members`; their I/O goes to `ledger`. Also lists them, slurmstepd
+    /// and placeholders left out.
+    pub fn read(
+        &mut self,
+        members: &Members,
+        ledger: &mut IoLedger,
+        tools: &mut Tools,
+    ) -> (Found, Vec<ProcessId>) {
         let count = members.processes.len() + members.of_extern.len();
         self.kept.iter_mut().for_each(|(_, kept)| kept.met = false);
         self.kept.make_room(count);
         ledger.begin(count);
-        let mut found = Found { processes: Vec::with_capacity(count), ..Found::default() };
+        let (mut found, mut processes) = (Found::default(), Vec::with_capacity(count));
         let (mut totals, mut threads) = (Processes::default(), BTreeMap::<String, u64>::new());
         let (mut all_read, mut files_known, mut io_known) = (true, true, true);
         let mut descriptors = 0_u64;
@@ -146,7 +159,7 @@ impl Group {
                     threads.insert(stat.name.clone(), stat.threads);
                 }
             }
-            found.processes.push(id);
+            processes.push(id);
             if found.first.len() < FIRST {
                 found.first.push((id, stat));
             }
@@ -165,7 +178,7 @@ impl Group {
             found.files = files_known.then(|| self.files(descriptors, tools.classes));
             found.io = io_known.then_some(io);
         }
-        found
+        (found, processes)
     }
 
     fn is_placeholder(&mut self, id: ProcessId, stat: &Stat, tools: &mut Tools) -> bool {

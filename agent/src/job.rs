@@ -111,9 +111,8 @@ impl Desk {
             return Verdict::Again(Run::new(sluid, None).into());
         }
         let found = &read.found;
-        let has_stepd = found.stepd || !read.members.stepds.is_empty();
-        if found.processes.is_empty()
-            && found.totals.is_some()
+        let has_stepd = found.stepd || read.stepd;
+        if found.is_empty()
             && !has_stepd
             && !(self.scheduler.keeps_idle_jobs()
                 && self.live_steps.has(key.1, new, &mut self.proc, &mut self.risky))
@@ -174,7 +173,7 @@ impl Desk {
         let cpu = run.cpu.observe(read.stats.cpu, read.generation);
         let cores_busy = run.rate(cpu.total, read.at, self.full, self.least_window);
         let confined = read.stats.cpuset.and_then(|cpus| u32::try_from(cpus.len()).ok());
-        let idle = read.found.processes.is_empty() && read.found.totals.is_some();
+        let idle = read.found.is_empty();
         run.idle_since = idle.then(|| run.idle_since.unwrap_or(read.time));
         let sample = JobSample {
             id,
@@ -193,7 +192,7 @@ impl Desk {
             involuntary_switches: run.thread_totals.map(|(switches, _)| switches),
             counts,
             tasks: read.stats.tasks,
-            frozen: read.members.frozen,
+            frozen: read.frozen,
             idle_since: run.idle_since,
             covered_from: *run.since.get_or_insert(read.time),
             covered_until: read.time,
@@ -229,6 +228,6 @@ impl Desk {
 
 /// Where the kernel tells that steps come and go, and (v2) that the last process of one ended.
 fn watched(read: &Read, dirs: &[(String, PathBuf)]) -> Vec<PathBuf> {
-    let events = read.members.outermost.iter().map(|dir| dir.join(EVENTS));
+    let events = read.outermost.iter().map(|dir| dir.join(EVENTS));
     dirs.iter().take(1).map(|(_, dir)| dir.clone()).chain(events).collect()
 }

@@ -20,7 +20,7 @@ use crate::kernel::error::{Errors, ReadError};
 use crate::kernel::file;
 use crate::kernel::members::{self, Members};
 use crate::kernel::mount::MountTables;
-use crate::kernel::process::Proc;
+use crate::kernel::process::{Proc, ProcessId};
 use crate::kernel::risky::Risky;
 use crate::kernel::thread;
 use crate::run::Trail;
@@ -71,9 +71,13 @@ pub struct Read {
     pub time: SystemTime,
     /// What the cgroup files say.
     pub stats: CgroupStats,
-    /// Which processes there are.
-    pub members: Members,
-    /// What those do.
+    /// Whether Slurm's own daemon is in it, by the directory that it has for itself.
+    pub stepd: bool,
+    /// See [`Members::frozen`].
+    pub frozen: Option<bool>,
+    /// See [`Members::outermost`].
+    pub outermost: Vec<PathBuf>,
+    /// What its processes do.
     pub found: Found,
     /// Counters that v1 keeps in the directories of steps, if they were read.
     pub parts: Option<Vec<(PathBuf, Counts)>>,
@@ -164,16 +168,32 @@ impl Kit {
                 classes: &site.classes,
                 errors: &mut errors,
             };
-            found = trail.group.read(&members, &mut trail.io, &mut tools);
+            let processes;
+            (found, processes) = trail.group.read(&members, &mut trail.io, &mut tools);
             if task.threads {
                 let cpuset = stats.cpuset.as_deref();
-                let totals =
-                    threads(&mut trail.threads, &found, cpuset, site, progress, &mut errors);
-                thread_totals = Some(totals);
+                let ledger = &mut trail.threads;
+                let (totals, all) =
+                    threads(ledger, &processes, cpuset, site, progress, &mut errors);
+                let complete = all && found.totals.is_some();
+                thread_totals = Some((totals.involuntary_switches, complete.then_some(totals)));
             }
         }
         let threads = thread_totals;
-        let read = Read { generation, at, time, stats, members, found, parts, parts_seen, threads };
+        let Members { stepds, frozen, outermost, .. } = members;
+        let read = Read {
+            generation,
+            at,
+            time,
+            stats,
+            stepd: !stepds.is_empty(),
+            frozen,
+            outermost,
+            found,
+            parts,
+            parts_seen,
+            threads,
+        };
         Reading { task, read: Some(read), errors }
     }
 }
@@ -182,17 +202,18 @@ impl Kit {
 /// incomplete.
 const MOST_THREADS: usize = 4096;
 
+/// What the threads of `processes` do, and whether that is all of them.
 fn threads(
     ledger: &mut ThreadLedger,
-    found: &Found,
+    processes: &[ProcessId],
     cpuset: Option<&[u32]>,
     site: &Site,
     progress: &Progress,
     errors: &mut Errors,
-) -> (u64, Option<ThreadTotals>) {
-    ledger.begin(found.processes.len());
-    let mut complete = found.totals.is_some();
-    for id in &found.processes {
+) -> (ThreadTotals, bool) {
+    let mut complete = true;
+    ledger.begin(processes.len());
+    for id in processes {
         progress.steps.fetch_add(1, Ordering::Relaxed);
         match thread::read(&site.proc, id.pid, MOST_THREADS, errors) {
             Ok(threads) => {
@@ -208,8 +229,7 @@ fn threads(
             }
         }
     }
-    let totals = ledger.finish(cpuset);
-    (totals.involuntary_switches, complete.then_some(totals))
+    (ledger.finish(cpuset), complete)
 }
 
 /// Walking the directories of all steps is dear, so it is done when the job's own counter moved,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -146,7 +146,9 @@ impl State {
             fs::create_dir_all(dir)?;
         }
         let new = self.path.with_extension("new");
-        fs::write(&new, serde_json::to_vec(file)?)?;
+        let mut out = BufWriter::new(fs::File::create(&new)?);
+        serde_json::to_writer(&mut out, file)?;
+        out.flush()?;
         fs::rename(new, &self.path)
     }
 }
