@@ -7,7 +7,7 @@ use steward_common::id::{JobId, NodeName};
 use crate::collector::unix;
 use crate::kernel::count::Count;
 use crate::node::{JobSample, Peaks};
-use crate::reader::Key;
+use crate::reading::Key;
 use crate::run::Run;
 
 /// What is left to say about a job that ended.

@@ -14,15 +14,16 @@ use crate::kernel::descriptor;
 use crate::kernel::error::{Errors, ReadError};
 use crate::kernel::members::Members;
 use crate::kernel::mount::{Mount, MountTables};
-use crate::kernel::process::{Proc, ProcessId, Stat};
+use crate::kernel::process::{Io, Proc, ProcessId, Stat};
 use crate::kernel::risky::Risky;
 use crate::kernel::stepd;
 use crate::ledger::IoLedger;
 use crate::node::{Files, Processes};
+use crate::table::Table;
 
 /// The links of a process's descriptors are read when it is new, when their number changes, and
 /// every so many scans: a file closed and another opened leave the number as it was.
-const LINKS_EVERY: u64 = 40;
+const LINKS_EVERY: u8 = 40;
 
 /// So many processes of a job are enough to learn whose it is.
 const FIRST: usize = 16;
@@ -31,11 +32,12 @@ const FIRST: usize = 16;
 #[derive(Debug)]
 struct Kept {
     started: u64,
-    scan: u64,
     descriptors: u64,
-    /// The scan in which the links are read again.
-    links_due: u64,
-    files: Vec<KeptFile>,
+    /// After how many scans the links are read again.
+    links_in: u8,
+    /// Whether this scan has met it.
+    met: bool,
+    files: Box<[KeptFile]>,
 }
 
 /// An open file by the hash of its path: told apart by 64 bits, and small.
@@ -49,18 +51,16 @@ struct KeptFile {
 /// The processes of a job, from scan to scan.
 #[derive(Debug, Default)]
 pub struct Group {
-    kept: HashMap<Pid, Kept>,
+    kept: Table<Pid, Kept>,
     /// Processes of the extern step by the name of its placeholder, and whether they are it.
     placeholders: HashMap<ProcessId, bool>,
-    scan: u64,
 }
 
-/// What one scan found; a part that could not be read of some process is absent as a whole.
+/// What one scan found; a part that could not be read of some process is absent as a whole. All
+/// jobs of a scan are held at once, so it has no list of processes.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// The processes, slurmstepd and placeholders left out.
-    pub processes: Vec<ProcessId>,
-    /// The first of them in full: those that are asked whose job it is.
+    /// The first processes in full: those that are asked whose job it is.
     pub first: Vec<(ProcessId, Stat)>,
     /// Whether a slurmstepd was among them.
     pub stepd: bool,
@@ -68,8 +68,16 @@ pub struct Found {
     pub totals: Option<Processes>,
     /// Sums over their files.
     pub files: Option<Files>,
-    /// Whether the ledger knows the I/O of all of them.
-    pub io_known: bool,
+    /// Their I/O, and that of those who went before.
+    pub io: Option<Io>,
+}
+
+impl Found {
+    /// Whether the job is known to have no process.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.totals.as_ref().is_some_and(|all| all.count == 0)
+    }
 }
 
 /// What a scan works with.
@@ -91,13 +99,21 @@ pub struct Tools<'a> {
 }
 
 impl Group {
-    /// Reads all processes of `members`; their I/O goes to `ledger`.
-    pub fn read(&mut self, members: &Members, ledger: &mut IoLedger, tools: &mut Tools) -> Found {
-        self.scan += 1;
-        ledger.begin();
-        let mut found = Found { io_known: true, ..Found::default() };
+    /// Reads all processes of `members`; their I/O goes to `ledger`. Also lists them, slurmstepd
+    /// and placeholders left out.
+    pub fn read(
+        &mut self,
+        members: &Members,
+        ledger: &mut IoLedger,
+        tools: &mut Tools,
+    ) -> (Found, Vec<ProcessId>) {
+        let count = members.processes.len() + members.of_extern.len();
+        self.kept.iter_mut().for_each(|(_, kept)| kept.met = false);
+        self.kept.make_room(count);
+        ledger.begin(count);
+        let (mut found, mut processes) = (Found::default(), Vec::with_capacity(count));
         let (mut totals, mut threads) = (Processes::default(), BTreeMap::<String, u64>::new());
-        let (mut all_read, mut files_known) = (true, true);
+        let (mut all_read, mut files_known, mut io_known) = (true, true, true);
         let mut descriptors = 0_u64;
         let externs = members.of_extern.iter().map(|pid| (*pid, true));
         for (pid, of_extern) in members.processes.iter().map(|pid| (*pid, false)).chain(externs) {
@@ -108,7 +124,7 @@ impl Group {
                     if !matches!(error, ReadError::Vanished { .. }) {
                         all_read = false;
                         files_known = false;
-                        found.io_known &= ledger.keep(pid);
+                        io_known &= ledger.keep(pid);
                     }
                     tools.errors.add(error);
                     continue;
@@ -122,7 +138,7 @@ impl Group {
             if of_extern && stat.name == "sleep" && self.is_placeholder(id, &stat, tools) {
                 continue;
             }
-            found.io_known &= read_io(id, stat.parent, ledger, tools);
+            io_known &= read_io(id, stat.parent, ledger, tools);
             let (mut open, mut rss) = (id, stat.rss);
             if stat.state == 'Z' && stat.threads > 1 {
                 let Some((tid, thread)) = tools.proc.live_thread(pid) else { continue };
@@ -143,21 +159,26 @@ impl Group {
                     threads.insert(stat.name.clone(), stat.threads);
                 }
             }
-            found.processes.push(id);
+            processes.push(id);
             if found.first.len() < FIRST {
                 found.first.push((id, stat));
             }
         }
-        self.kept.retain(|_, kept| kept.scan == self.scan);
+        self.kept.retain(|kept| kept.met);
         self.placeholders.retain(|id, _| members.of_extern.contains(&id.pid));
         if !members.complete {
             ledger.keep_all();
         }
         keep_zombies(ledger, tools);
-        totals.threads = threads;
-        found.totals = all_read.then_some(totals);
-        found.files = files_known.then(|| self.files(descriptors, tools.classes));
-        found
+        // Also if it is not known: what ended must not be taken for growth by the next scan.
+        let io = ledger.finish();
+        if members.complete {
+            totals.threads = threads;
+            found.totals = all_read.then_some(totals);
+            found.files = files_known.then(|| self.files(descriptors, tools.classes));
+            found.io = io_known.then_some(io);
+        }
+        (found, processes)
     }
 
     fn is_placeholder(&mut self, id: ProcessId, stat: &Stat, tools: &mut Tools) -> bool {
@@ -172,17 +193,17 @@ impl Group {
     /// The number of a process's descriptors; their links are read if they may have changed.
     fn descriptors(&mut self, id: ProcessId, tools: &mut Tools) -> Result<u64, ReadError> {
         let count = tools.proc.descriptors(id.pid)?;
-        let scan = self.scan;
         // At first spread, so that not all processes come due in the same scan.
-        let mut links_due = scan + 1 + u64::from(id.pid) % LINKS_EVERY;
-        if let Some(kept) = self.kept.get_mut(&id.pid)
+        let spread = id.pid % u32::from(LINKS_EVERY);
+        let mut links_in = u8::try_from(spread).unwrap_or(LINKS_EVERY);
+        if let Some(kept) = self.kept.get_mut(id.pid)
             && kept.started == id.started
         {
-            if kept.descriptors == count && scan < kept.links_due {
-                kept.scan = scan;
+            if kept.descriptors == count && kept.links_in > 0 {
+                (kept.met, kept.links_in) = (true, kept.links_in - 1);
                 return Ok(count);
             }
-            links_due = scan + LINKS_EVERY;
+            links_in = LINKS_EVERY - 1;
         }
         let handle = tools.proc.handle(id)?;
         let read = descriptor::read(&handle, tools.mounts, tools.errors)?;
@@ -195,7 +216,7 @@ impl Group {
                 on_scratch: on_scratch(tools.scratch, &file.path, &file.mount),
             })
             .collect();
-        let kept = Kept { started: id.started, scan, descriptors: count, links_due, files };
+        let kept = Kept { started: id.started, descriptors: count, links_in, met: true, files };
         self.kept.insert(id.pid, kept);
         Ok(count)
     }
@@ -205,7 +226,7 @@ impl Group {
         let mut distinct = BTreeSet::new();
         let mut files = Files { descriptors, ..Files::default() };
         let mut by_class: HashMap<FileClass, u64> = HashMap::new();
-        for file in self.kept.values().flat_map(|kept| &kept.files) {
+        for file in self.kept.iter().flat_map(|(_, kept)| &kept.files) {
             if distinct.insert(file.path) {
                 files.distinct += 1;
                 files.on_scratch += u64::from(file.on_scratch);

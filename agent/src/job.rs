@@ -15,7 +15,7 @@ use crate::kernel::stepd::LiveSteps;
 use crate::kernel::watch::EVENTS;
 use crate::names::{Names, Slow};
 use crate::node::JobSample;
-use crate::reader::{Read, Reading};
+use crate::reading::{Read, Reading};
 use crate::run::Run;
 use crate::scheduler::Scheduler;
 use crate::sluid::Sluids;
@@ -111,9 +111,8 @@ impl Desk {
             return Verdict::Again(Run::new(sluid, None).into());
         }
         let found = &read.found;
-        let has_stepd = found.stepd || !read.members.stepds.is_empty();
-        if found.processes.is_empty()
-            && found.totals.is_some()
+        let has_stepd = found.stepd || read.stepd;
+        if found.is_empty()
             && !has_stepd
             && !(self.scheduler.keeps_idle_jobs()
                 && self.live_steps.has(key.1, new, &mut self.proc, &mut self.risky))
@@ -160,8 +159,6 @@ impl Desk {
     ) -> JobSample {
         let environment = run.environment.clone().unwrap_or_default();
         let remade = run.cpu.is_remade(read.generation);
-        let known = read.found.io_known;
-        let io = run.trail.as_mut().map(|trail| trail.io.finish()).filter(|_| known);
         if let Some(trail) = &run.trail {
             run.bases = (trail.io.base(), trail.threads.base());
         }
@@ -176,7 +173,7 @@ impl Desk {
         let cpu = run.cpu.observe(read.stats.cpu, read.generation);
         let cores_busy = run.rate(cpu.total, read.at, self.full, self.least_window);
         let confined = read.stats.cpuset.and_then(|cpus| u32::try_from(cpus.len()).ok());
-        let idle = read.found.processes.is_empty() && read.found.totals.is_some();
+        let idle = read.found.is_empty();
         run.idle_since = idle.then(|| run.idle_since.unwrap_or(read.time));
         let sample = JobSample {
             id,
@@ -188,14 +185,14 @@ impl Desk {
             cpu,
             cores_busy,
             memory: read.stats.memory,
-            io,
+            io: read.found.io,
             files: read.found.files,
             processes: read.found.totals,
             threads: run.thread_totals.and_then(|(_, totals)| totals),
             involuntary_switches: run.thread_totals.map(|(switches, _)| switches),
             counts,
             tasks: read.stats.tasks,
-            frozen: read.members.frozen,
+            frozen: read.frozen,
             idle_since: run.idle_since,
             covered_from: *run.since.get_or_insert(read.time),
             covered_until: read.time,
@@ -231,6 +228,6 @@ impl Desk {
 
 /// Where the kernel tells that steps come and go, and (v2) that the last process of one ended.
 fn watched(read: &Read, dirs: &[(String, PathBuf)]) -> Vec<PathBuf> {
-    let events = read.members.outermost.iter().map(|dir| dir.join(EVENTS));
+    let events = read.outermost.iter().map(|dir| dir.join(EVENTS));
     dirs.iter().take(1).map(|(_, dir)| dir.clone()).chain(events).collect()
 }

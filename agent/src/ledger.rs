@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::cgroup::{CpuStats, Generation, Pid};
 use crate::kernel::process::{Io, ProcessId};
+use crate::table::Table;
 
 /// One CPU time that goes on when its directory is made anew.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
@@ -86,10 +87,9 @@ struct Seen {
     parent: Pid,
     /// What it had read and written then, its reaped children included.
     io: [u64; 6],
-    /// The same a scan earlier; what it was then is what it may have grown from.
-    before: [u64; 6],
-    /// The scan that saw it last.
-    scan: u64,
+    /// Whether this scan has met it, or the last one if none is under way.
+    #[serde(skip)]
+    met: bool,
     /// It ended, and nobody has waited for it.
     zombie: bool,
 }
@@ -115,20 +115,21 @@ pub struct IoBase {
 #[derive(Debug, Default)]
 pub struct IoLedger {
     base: [u64; 6],
-    live: HashMap<ProcessId, Seen>,
+    live: Table<ProcessId, Seen>,
+    /// By how much the processes of this scan have grown since the one before; the others have not.
+    grown: HashMap<ProcessId, [u64; 6]>,
     /// Ended, and not found in an heir yet: the heir may have been read before it was waited for,
     /// so the next scan looks once more.
     waiting: Vec<Seen>,
     shown: [u64; 6],
-    scan: u64,
 }
 
 impl IoLedger {
     /// Goes on from what an earlier agent knew.
     #[must_use]
     pub fn resumed(kept: IoBase) -> Self {
-        let fresh = |(id, seen): (ProcessId, Seen)| (id, Seen { before: seen.io, scan: 0, ..seen });
-        let live = kept.zombies.into_iter().map(fresh).collect();
+        let known = |(id, seen): (ProcessId, Seen)| (id, Seen { met: true, ..seen });
+        let live = kept.zombies.into_iter().map(known).collect();
         let IoBase { base, shown, waiting, .. } = kept;
         Self { base, shown, live, waiting, ..Self::default() }
     }
@@ -137,8 +138,7 @@ impl IoLedger {
     #[must_use]
     pub fn base(&self) -> IoBase {
         let zombies = self.live.iter().filter(|(_, seen)| seen.zombie);
-        let mut zombies: HashMap<ProcessId, Seen> =
-            zombies.map(|(id, seen)| (*id, *seen)).collect();
+        let mut zombies: HashMap<ProcessId, Seen> = zombies.map(|(id, seen)| (id, *seen)).collect();
         let ended = zombies.values().chain(&self.waiting);
         let heirs: Vec<_> = ended.filter_map(|seen| self.heir(seen.parent)).collect();
         zombies.extend(heirs);
@@ -150,22 +150,26 @@ impl IoLedger {
         }
     }
 
-    /// Begins a scan.
-    pub fn begin(&mut self) {
-        self.scan += 1;
+    /// Begins a scan that will meet about `count` processes.
+    pub fn begin(&mut self, count: usize) {
+        self.live.iter_mut().for_each(|(_, seen)| seen.met = false);
+        self.live.make_room(count);
+        self.grown.clear();
     }
 
     /// A process of this scan.
     pub fn see(&mut self, id: ProcessId, parent: Pid, io: Io) {
-        let (scan, io) = (self.scan, io.counts());
-        let before = self.live.get(&id).map_or(io, |seen| seen.io);
-        self.live.insert(id, Seen { parent, io, before, scan, zombie: false });
+        let io = io.counts();
+        let before = self.live.insert(id, Seen { parent, io, met: true, zombie: false });
+        if let Some(before) = before.filter(|before| before.io != io) {
+            self.grown.insert(id, zip(io, before.io, u64::saturating_sub));
+        }
     }
 
     /// A process that ended and that nobody has waited for.
     pub fn see_zombie(&mut self, id: ProcessId, parent: Pid, io: Io) {
         self.see(id, parent, io);
-        if let Some(seen) = self.live.get_mut(&id) {
+        if let Some(seen) = self.live.get_mut(id) {
             seen.zombie = true;
         }
     }
@@ -173,63 +177,52 @@ impl IoLedger {
     /// A process that is there and could not be read: it stands as it was. False if it was never
     /// read, so that the job's I/O is not known.
     pub fn keep(&mut self, pid: Pid) -> bool {
-        let scan = self.scan;
-        let mut kept = self.live.iter_mut().filter(|(id, _)| id.pid == pid).map(|(_, seen)| {
-            seen.before = seen.io;
-            seen.scan = scan;
-        });
-        kept.next().is_some()
+        let seen = self.of(pid).map(|(id, _)| id).and_then(|id| self.live.get_mut(id));
+        seen.map(|seen| seen.met = true).is_some()
     }
 
     /// The list of processes was not whole: those that it lacked stand as they were.
     pub fn keep_all(&mut self) {
-        for seen in self.live.values_mut().filter(|seen| seen.scan != self.scan) {
-            seen.before = seen.io;
-            seen.scan = self.scan;
-        }
+        self.live.iter_mut().for_each(|(_, seen)| seen.met = true);
     }
 
     /// Those of earlier scans that this one has not met.
     #[must_use]
     pub fn missing(&self) -> Vec<ProcessId> {
-        self.live.iter().filter(|(_, seen)| seen.scan != self.scan).map(|(id, _)| *id).collect()
+        self.live.iter().filter(|(_, seen)| !seen.met).map(|(id, _)| id).collect()
     }
 
     /// The parent of a process of an earlier scan.
     #[must_use]
     pub fn parent(&self, id: ProcessId) -> Option<Pid> {
-        self.live.get(&id).map(|seen| seen.parent)
+        self.live.get(id).map(|seen| seen.parent)
     }
 
     /// Ends the scan and gives the job's totals.
     pub fn finish(&mut self) -> Io {
-        let scan = self.scan;
         let mut gone: Vec<(Seen, bool)> = std::mem::take(&mut self.waiting)
             .into_iter()
             .map(|seen| (seen, true))
-            .chain(self.live.values().filter(|seen| seen.scan != scan).map(|seen| (*seen, false)))
+            .chain(self.live.iter().filter(|(_, seen)| !seen.met).map(|(_, seen)| (*seen, false)))
             .collect();
         // The largest first, so that a small one cannot use up the growth that proves a large one.
         gone.sort_by_key(|(seen, _)| Reverse(seen.io.iter().sum::<u64>()));
-        let mut growth: HashMap<ProcessId, [u64; 6]> = HashMap::new();
+        let mut grown = std::mem::take(&mut self.grown);
         for (seen, waited) in gone {
-            let taken_over = self.heir(seen.parent).is_some_and(|(id, heir)| {
-                let left = growth
-                    .entry(id)
-                    .or_insert_with(|| zip(heir.io, heir.before, u64::saturating_sub));
-                take(left, seen.io)
-            });
-            if taken_over {
+            let heir = self.heir(seen.parent);
+            // One that has not grown may yet be the heir of one that did nothing.
+            let left = heir.map(|(id, _)| grown.entry(id).or_default());
+            if left.is_some_and(|left| take(left, seen.io)) {
                 continue;
             }
-            if waited || self.heir(seen.parent).is_none() {
+            if waited || heir.is_none() {
                 self.base = zip(self.base, seen.io, u64::saturating_add);
             } else {
                 self.waiting.push(seen);
             }
         }
-        self.live.retain(|_, seen| seen.scan == scan);
-        let all = self.live.values().chain(&self.waiting);
+        self.live.retain(|seen| seen.met);
+        let all = self.live.iter().map(|(_, seen)| seen).chain(&self.waiting);
         let live = all.fold([0; 6], |sum, seen| zip(sum, seen.io, u64::saturating_add));
         // The truth only grows; what was shown was true.
         self.shown = zip(self.shown, zip(self.base, live, u64::saturating_add), u64::max);
@@ -242,13 +235,18 @@ impl IoLedger {
         let mut pid = parent;
         // A line of ancestors is shorter than the list; the bound guards against a pid used again.
         for _ in 0..=self.live.len() {
-            let (id, seen) = self.live.iter().find(|(id, _)| id.pid == pid)?;
-            if seen.scan == self.scan {
-                return Some((*id, *seen));
+            let (id, seen) = self.of(pid)?;
+            if seen.met {
+                return Some((id, *seen));
             }
             pid = seen.parent;
         }
         None
+    }
+
+    /// The process of this number; of two, the one that had it first.
+    fn of(&self, pid: Pid) -> Option<(ProcessId, &Seen)> {
+        self.live.from(ProcessId { pid, started: 0 }).next().filter(|(id, _)| id.pid == pid)
     }
 }
 
@@ -281,7 +279,7 @@ mod tests {
 
     /// One scan that meets these processes: number, parent, bytes.
     fn scan(ledger: &mut IoLedger, list: &[(Pid, Pid, u64)]) -> u64 {
-        ledger.begin();
+        ledger.begin(list.len());
         for (pid, parent, bytes) in list {
             let id = ProcessId { pid: *pid, started: u64::from(*pid) };
             ledger.see(id, *parent, io(*bytes));
@@ -400,7 +398,7 @@ mod tests {
     fn a_process_that_cannot_be_read_for_a_moment_is_not_counted_again() {
         let mut ledger = IoLedger::default();
         scan(&mut ledger, &[(1, STEPD, 700)]);
-        ledger.begin();
+        ledger.begin(1);
         assert!(ledger.keep(1));
         assert!(!ledger.keep(2), "one that was never read is not known");
         assert_eq!(ledger.finish().rchar, 700);
@@ -411,7 +409,7 @@ mod tests {
     fn a_number_used_again_is_another_process() {
         let mut ledger = IoLedger::default();
         scan(&mut ledger, &[(1, STEPD, 700)]);
-        ledger.begin();
+        ledger.begin(1);
         ledger.see(ProcessId { pid: 1, started: 999 }, STEPD, io(5));
         assert_eq!(ledger.finish().rchar, 705);
     }

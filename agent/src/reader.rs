@@ -10,32 +10,14 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit};
 use nix::time::{ClockId, clock_gettime};
-use steward_common::id::{JobId, NodeName};
-use steward_common::slurm::cgroup_path::Version;
 
-use crate::config::Scratch;
-use crate::file_class::FileClasses;
-use crate::group::{Found, Tools};
-use crate::kernel::cgroup::{self, CgroupStats, Generation, JobPlace};
-use crate::kernel::cgroup_v1;
-use crate::kernel::count::Counts;
-use crate::kernel::error::{Errors, ReadError, Reason};
-use crate::kernel::file;
-use crate::kernel::members::{self, Members};
-use crate::kernel::mount::MountTables;
-use crate::kernel::process::Proc;
-use crate::kernel::risky::Risky;
-use crate::kernel::thread;
-use crate::run::Trail;
-use crate::scheduler::Scheduler;
-use crate::threads::{ThreadLedger, ThreadTotals};
-
-/// A job on a node.
-pub type Key = (NodeName, JobId);
+use crate::kernel::cgroup::JobPlace;
+use crate::kernel::error::{Errors, Reason};
+use crate::reading::{Key, Kit, Progress, Reading, Site, Task};
 
 /// A reader that has not moved for so long, and does not wait for a CPU either, is stuck. A cgroup
 /// file may have to wait for others who make and remove cgroups; files of processes come from memory.
@@ -54,74 +36,6 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// With so many readers left behind, no new one is risked.
 const MOST_STUCK: usize = 64;
-
-/// A job to be read, with what is known of it.
-#[derive(Debug)]
-pub struct Task {
-    /// Which job.
-    pub key: Key,
-    /// Its directories.
-    pub place: JobPlace,
-    /// Its processes from scan to scan; without it, they are not read.
-    pub trail: Option<Box<Trail>>,
-    /// When the counters of its steps were last read.
-    pub parts_seen: PartsSeen,
-    /// Whether each of its threads is read.
-    pub threads: bool,
-}
-
-/// When the counters of a job's steps (v1) were last read: the job's own counter then, and how many
-/// scans ago it was.
-pub type PartsSeen = Option<(u64, u32)>;
-
-/// What was read of a job.
-#[derive(Debug)]
-pub struct Reading {
-    /// The job.
-    pub task: Task,
-    /// `None` if its directory was removed, or made anew, meanwhile: not one moment's truth.
-    pub read: Option<Read>,
-    /// What went wrong.
-    pub errors: Errors,
-}
-
-/// The figures of one moment.
-#[derive(Debug)]
-pub struct Read {
-    /// Tells one making of the job's directory from the next.
-    pub generation: Generation,
-    /// When the counters were read, on the clock that never jumps.
-    pub at: Instant,
-    /// The same by the wall clock.
-    pub time: SystemTime,
-    /// What the cgroup files say.
-    pub stats: CgroupStats,
-    /// Which processes there are.
-    pub members: Members,
-    /// What those do.
-    pub found: Found,
-    /// Counters that v1 keeps in the directories of steps, if they were read.
-    pub parts: Option<Vec<(PathBuf, Counts)>>,
-    /// When those were last read.
-    pub parts_seen: PartsSeen,
-    /// How often threads were put aside, and what they do, if they were read.
-    pub threads: Option<(u64, Option<ThreadTotals>)>,
-}
-
-/// What a reader needs to know about the host.
-#[derive(Debug)]
-pub struct Site {
-    /// The proc mount.
-    pub proc: PathBuf,
-    /// Which hierarchy.
-    pub layout: Version,
-    /// How jobs are laid out in it.
-    pub scheduler: Arc<dyn Scheduler>,
-    /// What counts as scratch.
-    pub scratch: Scratch,
-    /// Classes of files.
-    pub classes: FileClasses,
-}
 
 /// What one scan got.
 #[derive(Debug, Default)]
@@ -168,20 +82,10 @@ struct Batch {
     whole: bool,
     tasks: Mutex<VecDeque<Task>>,
     current: Mutex<Option<(Key, JobPlace)>>,
-    progress: AtomicU64,
+    progress: Progress,
     /// CPU time of the reader, in nanoseconds.
     cpu: AtomicU64,
-    /// Whether the reader is at the processes of its job.
-    in_process: AtomicBool,
     abandoned: AtomicBool,
-}
-
-/// Ends the scan that a late reading belongs to, so that its I/O is not taken for growth by the next.
-fn closed(mut reading: Reading) -> Task {
-    if let (Some(trail), Some(_)) = (&mut reading.task.trail, &reading.read) {
-        trail.io.finish();
-    }
-    reading.task
 }
 
 /// How many files all readers keep open: each costs the kernel about 3 KB, and the agent's listener
@@ -220,7 +124,7 @@ impl Readers {
     pub fn returned(&mut self) -> Vec<Task> {
         let back: Vec<Reading> = self.done.1.try_iter().collect();
         let back = back.into_iter().filter(|reading| self.is_back(&reading.task));
-        back.map(closed).collect()
+        back.map(|reading| reading.task).collect()
     }
 
     /// Whether this is a job that was given up, and no later reading of its cgroup alone.
@@ -275,12 +179,12 @@ impl Readers {
             match self.done.1.recv_timeout(LOOK) {
                 Ok(reading) if self.is_back(&reading.task) => {
                     // One that was given up came back: it is no part of this batch.
-                    outcome.unread.push(closed(reading));
+                    outcome.unread.push(reading.task);
                 }
                 Ok(reading) => {
                     waiting -= 1;
                     outcome.read.push(reading);
-                    moved = (batch.progress.load(Ordering::Relaxed), Instant::now());
+                    moved = (batch.progress.steps.load(Ordering::Relaxed), Instant::now());
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
@@ -291,7 +195,7 @@ impl Readers {
                 waiting = waiting.saturating_sub(rest.len());
                 outcome.unread.extend(rest);
             }
-            let progress = batch.progress.load(Ordering::Relaxed);
+            let progress = batch.progress.steps.load(Ordering::Relaxed);
             if progress != moved.0 {
                 moved = (progress, Instant::now());
             }
@@ -306,7 +210,7 @@ impl Readers {
                 let mut done = false;
                 while let Ok(reading) = self.done.1.try_recv() {
                     if self.is_back(&reading.task) {
-                        outcome.unread.push(closed(reading));
+                        outcome.unread.push(reading.task);
                     } else {
                         done |= current.as_ref().is_some_and(|(key, _)| *key == reading.task.key);
                         outcome.read.push(reading);
@@ -335,24 +239,18 @@ impl Reader {
         let number = Arc::clone(&thread);
         let run = move || {
             number.store(nix::unistd::gettid().as_raw(), Ordering::Relaxed);
-            file::keep_open(open_files());
-            let mut proc = Proc::new(&site.proc);
-            let mut risky = Risky::new(&site.proc);
+            let mut kit = Kit::new(site, open_files());
             for batch in inbox {
-                let mut mounts = MountTables::new(&site.proc);
                 let began = cpu_time();
                 while let Some(task) = batch.next() {
-                    let reading = read(task, &site, &mut proc, &mut risky, &mut mounts, &batch);
+                    let reading = kit.read(task, &batch.progress);
                     let spent = cpu_time().saturating_sub(began).as_nanos();
                     batch.cpu.store(spent.try_into().unwrap_or(u64::MAX), Ordering::SeqCst);
                     if done.send(reading).is_err() || batch.abandoned.load(Ordering::SeqCst) {
                         return;
                     }
                 }
-                file::end_scan(batch.whole);
-                if batch.whole {
-                    risky.begin_scan();
-                }
+                kit.end_scan(batch.whole);
             }
         };
         // Without a thread the inbox is gone, and every batch is refused.
@@ -374,7 +272,7 @@ impl Reader {
 impl Batch {
     /// Where the reader is.
     fn at(&self) -> Hangs {
-        if self.in_process.load(Ordering::SeqCst) { Hangs::Process } else { Hangs::Cgroup }
+        if self.progress.in_process.load(Ordering::SeqCst) { Hangs::Process } else { Hangs::Cgroup }
     }
 
     fn next(&self) -> Option<Task> {
@@ -383,105 +281,5 @@ impl Batch {
         let task = tasks.pop_front();
         *lock(&self.current) = task.as_ref().map(|task| (task.key.clone(), task.place.clone()));
         task
-    }
-}
-
-fn read(
-    mut task: Task,
-    site: &Site,
-    proc: &mut Proc,
-    risky: &mut Risky,
-    mounts: &mut MountTables,
-    batch: &Batch,
-) -> Reading {
-    let mut errors = Errors::default();
-    batch.in_process.store(false, Ordering::SeqCst);
-    let generation = task.place.generation();
-    let (at, time) = (Instant::now(), SystemTime::now());
-    let stats = cgroup::read(site.layout, &task.place, &mut errors);
-    let (Some(generation), true) = (generation, generation == task.place.generation()) else {
-        return Reading { task, read: None, errors };
-    };
-    let members = members::read(site.layout, site.scheduler.as_ref(), &task.place, &mut errors);
-    let (parts, parts_seen) = match site.layout {
-        Version::V1 => memory_events(&task.place, task.parts_seen, &mut errors),
-        Version::V2 => (None, None),
-    };
-    batch.in_process.store(true, Ordering::SeqCst);
-    let (mut found, mut thread_totals) = (Found::default(), None);
-    if let Some(trail) = &mut task.trail {
-        let mut tools = Tools {
-            proc,
-            risky,
-            progress: &batch.progress,
-            mounts,
-            scratch: &site.scratch,
-            classes: &site.classes,
-            errors: &mut errors,
-        };
-        found = trail.group.read(&members, &mut trail.io, &mut tools);
-        if !members.complete {
-            (found.totals, found.files, found.io_known) = (None, None, false);
-        }
-        if task.threads {
-            let cpuset = stats.cpuset.as_deref();
-            let totals = threads(&mut trail.threads, &found, cpuset, site, batch, &mut errors);
-            thread_totals = Some(totals);
-        }
-    }
-    let threads = thread_totals;
-    let read = Read { generation, at, time, stats, members, found, parts, parts_seen, threads };
-    Reading { task, read: Some(read), errors }
-}
-
-/// Of a process with more threads than this only so many are read, and the job's figures are
-/// incomplete.
-const MOST_THREADS: usize = 4096;
-
-fn threads(
-    ledger: &mut ThreadLedger,
-    found: &Found,
-    cpuset: Option<&[u32]>,
-    site: &Site,
-    batch: &Batch,
-    errors: &mut Errors,
-) -> (u64, Option<ThreadTotals>) {
-    ledger.begin();
-    let mut complete = found.totals.is_some();
-    for id in &found.processes {
-        batch.progress.fetch_add(1, Ordering::Relaxed);
-        match thread::read(&site.proc, id.pid, MOST_THREADS, errors) {
-            Ok(threads) => {
-                complete &= threads.unread.is_empty() && !threads.cut;
-                ledger.see(*id, &threads);
-            }
-            Err(error) => {
-                if !matches!(error, ReadError::Vanished { .. }) {
-                    complete = false;
-                    ledger.keep(id.pid);
-                }
-                errors.add(error);
-            }
-        }
-    }
-    let totals = ledger.finish(cpuset);
-    (totals.involuntary_switches, complete.then_some(totals))
-}
-
-/// Walking the directories of all steps is dear, so it is done when the job's own counter moved,
-/// and every so many scans for a step with a limit of its own.
-const PARTS_EVERY: u32 = 8;
-
-fn memory_events(
-    place: &JobPlace,
-    seen: PartsSeen,
-    errors: &mut Errors,
-) -> (Option<Vec<(PathBuf, Counts)>>, PartsSeen) {
-    let hits = cgroup_v1::limit_hits(place, errors);
-    match (seen, hits) {
-        (Some((seen, scans)), Some(now)) if now == seen && scans < PARTS_EVERY => {
-            (None, Some((seen, scans + 1)))
-        }
-        _ => (Some(cgroup_v1::memory_events(place, errors)), hits.map(|hits| (hits, 0))),
     }
 }

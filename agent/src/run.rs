@@ -16,7 +16,7 @@ use crate::kernel::process::{Proc, ProcessId};
 use crate::kernel::risky::Risky;
 use crate::ledger::{CpuLedger, IoBase, IoLedger};
 use crate::node::{JobSample, Peaks};
-use crate::reader::PartsSeen;
+use crate::reading::PartsSeen;
 use crate::threads::{ThreadBase, ThreadLedger, ThreadTotals};
 
 /// How many environments of one job are looked at in one scan; the first is nearly always the one.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -146,7 +146,9 @@ impl State {
             fs::create_dir_all(dir)?;
         }
         let new = self.path.with_extension("new");
-        fs::write(&new, serde_json::to_vec(file)?)?;
+        let mut out = BufWriter::new(fs::File::create(&new)?);
+        serde_json::to_writer(&mut out, file)?;
+        out.flush()?;
         fs::rename(new, &self.path)
     }
 }
@@ -196,7 +198,7 @@ mod tests {
         let ended = ProcessId { pid: 1, started: 1 };
         let live = ProcessId { pid: 2, started: 2 };
         for met in [vec![ended, live], vec![live]] {
-            trail.io.begin();
+            trail.io.begin(2);
             for id in met {
                 trail.io.see(id, 99, io(100));
             }
@@ -211,7 +213,7 @@ mod tests {
         assert_eq!(cpu.total, Some(Duration::from_secs(36)));
         assert_eq!(cpu.cores, Some(vec![(0, Duration::from_secs(36))]));
         let mut trail = run.trail.take().unwrap();
-        trail.io.begin();
+        trail.io.begin(2);
         trail.io.see(live, 99, io(150));
         assert_eq!(trail.io.finish().rchar, 250);
     }

@@ -8,6 +8,7 @@ use crate::kernel::cgroup::Pid;
 use crate::kernel::cpu_set::CpuSet;
 use crate::kernel::process::ProcessId;
 use crate::kernel::thread::Threads;
+use crate::table::Table;
 
 /// Sums over the threads of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,10 +32,25 @@ pub struct ThreadBase {
     involuntary_switches: u64,
 }
 
+/// A thread, sorted by its process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ThreadId {
+    pid: Pid,
+    started: u64,
+    tid: Pid,
+}
+
+impl ThreadId {
+    const fn new(process: ProcessId, tid: Pid) -> Self {
+        Self { pid: process.pid, started: process.started, tid }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     switches: u64,
-    scan: u64,
+    /// Whether this scan has met it.
+    met: bool,
 }
 
 /// What the scan that is under way has met.
@@ -52,8 +68,7 @@ struct Met {
 #[derive(Debug, Default)]
 pub struct ThreadLedger {
     switches: u64,
-    live: HashMap<(ProcessId, Pid), Seen>,
-    scan: u64,
+    live: Table<ThreadId, Seen>,
     met: Met,
     /// After a restart of the agent and before it has met the job: the threads that it meets are
     /// in the total that was kept.
@@ -76,15 +91,15 @@ impl ThreadLedger {
         ThreadBase { involuntary_switches: self.switches }
     }
 
-    /// Begins a scan.
-    pub fn begin(&mut self) {
-        self.scan += 1;
+    /// Begins a scan of `processes` processes.
+    pub fn begin(&mut self, processes: usize) {
+        self.live.iter_mut().for_each(|(_, seen)| seen.met = false);
+        self.live.make_room(processes);
         self.met = Met::default();
     }
 
     /// A process of this scan.
     pub fn see(&mut self, process: ProcessId, threads: &Threads) {
-        let scan = self.scan;
         let counted_before = self.resuming || self.unmet.contains(&process.pid);
         for thread in &threads.list {
             self.met.running += u64::from(thread.state == 'R');
@@ -97,7 +112,8 @@ impl ThreadLedger {
                 }
             }
             let switches = thread.involuntary_switches;
-            let grown = match self.live.insert((process, thread.tid), Seen { switches, scan }) {
+            let seen = Seen { switches, met: true };
+            let grown = match self.live.insert(ThreadId::new(process, thread.tid), seen) {
                 // A lower value is that of a new thread under an old number.
                 Some(last) => switches.checked_sub(last.switches).unwrap_or(switches),
                 None if counted_before => 0,
@@ -106,8 +122,8 @@ impl ThreadLedger {
             self.switches = self.switches.saturating_add(grown);
         }
         for tid in &threads.unread {
-            if let Some(seen) = self.live.get_mut(&(process, *tid)) {
-                seen.scan = scan;
+            if let Some(seen) = self.live.get_mut(ThreadId::new(process, *tid)) {
+                seen.met = true;
             } else if counted_before {
                 self.met.unmet.insert(process.pid);
             }
@@ -121,8 +137,8 @@ impl ThreadLedger {
             self.met.unmet.insert(pid);
         }
         let mut known = false;
-        for (_, seen) in self.live.iter_mut().filter(|((process, _), _)| process.pid == pid) {
-            seen.scan = self.scan;
+        for (_, seen) in self.live.iter_mut().filter(|(id, _)| id.pid == pid) {
+            seen.met = true;
             known = true;
         }
         known
@@ -131,7 +147,7 @@ impl ThreadLedger {
     /// Ends the scan and gives the job's totals. `cpuset` is what the job is confined to; if it is
     /// not, its CPUs are those that its threads may use.
     pub fn finish(&mut self, cpuset: Option<&[u32]>) -> ThreadTotals {
-        self.live.retain(|_, seen| seen.scan == self.scan);
+        self.live.retain(|seen| seen.met);
         let met = std::mem::take(&mut self.met);
         self.resuming &= self.live.is_empty();
         self.unmet = met.unmet;
@@ -172,7 +188,7 @@ mod tests {
 
     /// One scan that meets these threads of one process; their switches in all.
     fn scan(ledger: &mut ThreadLedger, list: &[(Pid, u64)]) -> u64 {
-        ledger.begin();
+        ledger.begin(1);
         ledger.see(process(1), &threads(list));
         ledger.finish(None).involuntary_switches
     }
@@ -185,7 +201,7 @@ mod tests {
     /// One scan that meets these threads in two processes: each its state and its CPUs.
     fn totals(cpuset: Option<&[u32]>, met: &str) -> ThreadTotals {
         let mut ledger = ThreadLedger::default();
-        ledger.begin();
+        ledger.begin(1);
         for (tid, word) in (1..).zip(met.split_whitespace()) {
             let mut one = threads(&[(tid, 1)]);
             one.list[0].state = word.chars().next().unwrap();
@@ -229,7 +245,7 @@ mod tests {
         // The number is used again: by a thread, then by another process.
         assert_eq!(scan(&mut ledger, &[(1, 12)]), 49);
         assert_eq!(scan(&mut ledger, &[(1, 3)]), 52);
-        ledger.begin();
+        ledger.begin(1);
         ledger.see(ProcessId { pid: 1, started: 2 }, &threads(&[(1, 4)]));
         assert_eq!(ledger.finish(None).involuntary_switches, 56);
     }
@@ -238,11 +254,11 @@ mod tests {
     fn what_cannot_be_read_for_a_moment_is_not_counted_again() {
         let mut ledger = ThreadLedger::default();
         scan(&mut ledger, &[(1, 10), (2, 20)]);
-        ledger.begin();
+        ledger.begin(1);
         ledger.see(process(1), &Threads { unread: vec![2], ..threads(&[(1, 10)]) });
         ledger.finish(None);
         assert_eq!(scan(&mut ledger, &[(1, 10), (2, 21)]), 31);
-        ledger.begin();
+        ledger.begin(1);
         assert!(ledger.keep(1));
         assert!(!ledger.keep(2), "one that was never read is not known");
         assert_eq!(ledger.finish(None).involuntary_switches, 31);
@@ -255,7 +271,7 @@ mod tests {
         scan(&mut first, &[(1, 10), (2, 20)]);
         let mut ledger = restarted(&first);
         // A scan that meets nothing settles nothing.
-        ledger.begin();
+        ledger.begin(1);
         assert_eq!(ledger.finish(None).involuntary_switches, 30);
         assert_eq!(scan(&mut ledger, &[(1, 14), (2, 20)]), 30);
         assert_eq!(scan(&mut ledger, &[(1, 15), (2, 20), (3, 2)]), 33);
@@ -267,12 +283,12 @@ mod tests {
         scan(&mut first, &[(1, 10)]);
         let mut ledger = restarted(&first);
         for _ in 0..2 {
-            ledger.begin();
+            ledger.begin(1);
             ledger.see(process(7), &threads(&[(7, 100)]));
             ledger.keep(1);
             assert_eq!(ledger.finish(None).involuntary_switches, 10);
         }
-        ledger.begin();
+        ledger.begin(1);
         ledger.see(process(7), &threads(&[(7, 100)]));
         ledger.see(process(1), &Threads { unread: vec![2], ..threads(&[(1, 12)]) });
         assert_eq!(ledger.finish(None).involuntary_switches, 10);

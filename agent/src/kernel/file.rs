@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::error::ReadError;
@@ -23,15 +23,18 @@ thread_local! {
 #[derive(Debug, Default)]
 struct OpenFiles {
     most: usize,
-    scan: u64,
-    files: HashMap<PathBuf, (Kept, u64)>,
+    files: HashMap<Box<Path>, Kept>,
 }
 
 /// How many files all threads keep open: one that hangs keeps its own.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 #[derive(Debug)]
-struct Kept(File);
+struct Kept {
+    file: File,
+    /// Whether this scan has read it.
+    used: bool,
+}
 
 impl Drop for Kept {
     fn drop(&mut self) {
@@ -47,10 +50,8 @@ pub fn keep_open(most: usize) {
 /// Ends a scan of this thread: files that it did not read are closed, if it was a `whole` one.
 pub fn end_scan(whole: bool) {
     OPEN.with_borrow_mut(|open| {
-        let scan = open.scan;
         if whole {
-            open.files.retain(|_, (_, used)| *used == scan);
-            open.scan += 1;
+            open.files.retain(|_, kept| std::mem::take(&mut kept.used));
         }
     });
 }
@@ -65,10 +66,9 @@ fn is_the_kernels(file: &File) -> bool {
 /// Reads the start of the file at `path` into `room`, from one that is open if there is one.
 fn read_start(path: &Path, room: &mut [u8]) -> io::Result<usize> {
     OPEN.with_borrow_mut(|open| {
-        let scan = open.scan;
-        if let Some((file, used)) = open.files.get_mut(path) {
-            if let Ok(length) = file.0.read_at(room, 0) {
-                *used = scan;
+        if let Some(kept) = open.files.get_mut(path) {
+            if let Ok(length) = kept.file.read_at(room, 0) {
+                kept.used = true;
                 return Ok(length);
             }
             open.files.remove(path);
@@ -77,7 +77,7 @@ fn read_start(path: &Path, room: &mut [u8]) -> io::Result<usize> {
         let length = file.read_at(room, 0)?;
         if KEPT.load(Ordering::Relaxed) < open.most && is_the_kernels(&file) {
             KEPT.fetch_add(1, Ordering::Relaxed);
-            open.files.insert(path.to_path_buf(), (Kept(file), scan));
+            open.files.insert(path.into(), Kept { file, used: true });
         }
         Ok(length)
     })
