@@ -2,6 +2,7 @@
 
 use clap::Args;
 use jiff::civil::Date;
+use steward_common::id::ClusterName;
 use steward_common::summary::scope::Filter;
 
 use crate::output::format::Format;
@@ -50,6 +51,25 @@ pub struct Options {
 }
 
 impl Options {
+    /// Today and this many days before, for people.
+    #[must_use]
+    pub fn of_days(days: u32, cluster: Option<&ClusterName>) -> Options {
+        Options {
+            days: u16::try_from(days).unwrap_or(u16::MAX),
+            from: None,
+            to: None,
+            cluster: cluster.iter().map(ToString::to_string).collect(),
+            user: Vec::new(),
+            account: Vec::new(),
+            group: Vec::new(),
+            partition: Vec::new(),
+            format: Format::default(),
+            json: false,
+            table: None,
+            top: None,
+        }
+    }
+
     /// The format asked for.
     #[must_use]
     pub fn format(&self) -> Format {

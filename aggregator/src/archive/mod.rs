@@ -28,6 +28,27 @@ use std::path::PathBuf;
 pub use day::Day;
 pub use store::{Archive, Change, Part};
 
+use std::sync::Arc;
+
+use crate::config::{Config, Location};
+
+/// The archive at a place, which need not be the one of the configuration.
+///
+/// # Errors
+/// If the place cannot be used.
+pub fn open(place: &Location, config: &Config) -> Result<Archive, ArchiveError> {
+    match place {
+        Location::Directory(root) => {
+            let shelf = Arc::new(shelf::Directory::new(root));
+            Ok(Archive::new(shelf, root.join(".lock")))
+        }
+        Location::S3 { .. } => Err(ArchiveError::Content {
+            path: config.serve.state.clone(),
+            why: format!("{place}: object storage is not supported yet"),
+        }),
+    }
+}
+
 /// Where files wait to be put in their places.
 const STAGING: &str = "staging";
 

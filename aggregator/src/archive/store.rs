@@ -7,7 +7,9 @@
 //! not yet moved, which readers find in staging and the next writer moves.
 
 use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::day::Day;
 use super::lock::Lock;
@@ -41,13 +43,22 @@ impl Part {
 #[derive(Clone)]
 pub struct Archive {
     shelf: Arc<dyn Shelf>,
+    lock: PathBuf,
 }
 
 impl Archive {
-    /// The archive on this shelf.
+    /// The archive on this shelf. Who changes it holds the lock at this path.
     #[must_use]
-    pub fn new(shelf: Arc<dyn Shelf>) -> Archive {
-        Archive { shelf }
+    pub fn new(shelf: Arc<dyn Shelf>, lock: PathBuf) -> Archive {
+        Archive { shelf, lock }
+    }
+
+    /// The right to change it; waits at most this long for another writer, and says so.
+    ///
+    /// # Errors
+    /// If it cannot be had.
+    pub fn lock(&self, patience: Duration, waiting: impl FnOnce()) -> Result<Lock, ArchiveError> {
+        Lock::take(&self.lock, patience, waiting)
     }
 
     /// Where its files are.
@@ -117,7 +128,7 @@ impl Archive {
             if let Some(answer) = read(&self.manifest()?)? {
                 return Ok(answer);
             }
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(50));
         }
         let path = self.shelf.address("");
         let why = "a file that the manifest names is missing or of another generation; \

@@ -173,6 +173,9 @@ impl<'c> Gather<'c> {
             self.context.counts.odd.fetch_add(1, Ordering::Relaxed);
             self.example(&run.shown_id, oddity);
         }
+        if !self.context.keeps_raw {
+            return Ok(());
+        }
         let (number, submit) = (Some(run.job.get()), Some(run.submit));
         let end = run.end.filter(|_| run.ended);
         for row in job.rows() {

@@ -7,6 +7,7 @@
 pub mod gather;
 pub mod mend;
 pub mod plan;
+pub mod site;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -69,6 +70,8 @@ pub struct Request {
     pub parallel: usize,
     /// How often a failed call is made again.
     pub retries: u32,
+    /// Whether rows are kept as sacct gave them.
+    pub raw: bool,
 }
 
 /// What all parts of a collection share.
@@ -81,6 +84,7 @@ pub struct Context {
     now: Timestamp,
     sacct: Sacct,
     counts: Counts,
+    keeps_raw: bool,
 }
 
 impl Context {
@@ -162,6 +166,7 @@ pub fn run(
         now: request.terms.now,
         sacct: request.sacct.clone(),
         counts: Counts::default(),
+        keeps_raw: request.raw,
     };
     let mut total = Total::default();
     for gathered in all(&context, &layout, &units, request, watch)? {

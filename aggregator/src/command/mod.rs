@@ -3,6 +3,8 @@
 //! A file has `Args` (its doc comment is the help) and `run`. To add a command: the file, its `mod`
 //! line and its line in `commands!`.
 
+pub mod analyze;
+pub mod collect;
 pub mod config;
 pub mod now;
 pub mod serve;
@@ -108,6 +110,8 @@ macro_rules! commands {
 }
 
 commands! {
+    Analyze analyze,
+    Collect collect,
     Config config,
     Now now,
     Serve serve,

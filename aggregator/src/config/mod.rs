@@ -146,9 +146,11 @@ impl Config {
                 "set both access_key_file and secret_key_file, or neither",
             );
         }
-        for (key, argv) in
-            [("slurm.sacct", &self.slurm.sacct), ("slurm.sacctmgr", &self.slurm.sacctmgr)]
-        {
+        for (key, argv) in [
+            ("slurm.sacct", &self.slurm.sacct),
+            ("slurm.sacctmgr", &self.slurm.sacctmgr),
+            ("slurm.scontrol", &self.slurm.scontrol),
+        ] {
             if argv.first().is_none_or(String::is_empty) {
                 return refuse(key, "must name a program");
             }

@@ -26,6 +26,8 @@ pub struct Archive {
     /// How long jobs are kept; for ever if not set.
     #[serde(deserialize_with = "from_text_option")]
     pub retention_processed: Option<Span>,
+    /// Whether rows are kept as sacct gave them. Without them the archive cannot be rebuilt.
+    pub raw: bool,
     /// How object storage is spoken to.
     pub s3: S3,
 }
@@ -57,6 +59,8 @@ pub struct Slurm {
     pub sacct: Vec<String>,
     /// The same for sacctmgr.
     pub sacctmgr: Vec<String>,
+    /// The same for scontrol.
+    pub scontrol: Vec<String>,
     /// How long one call may take.
     #[serde(deserialize_with = "from_text")]
     pub timeout: Span,
@@ -169,6 +173,7 @@ impl Default for Archive {
             directory: Location::Directory("/var/lib/steward/archive".into()),
             retention_raw: None,
             retention_processed: None,
+            raw: true,
             s3: S3::default(),
         }
     }
@@ -180,6 +185,7 @@ impl Default for Slurm {
             clusters: Vec::new(),
             sacct: vec!["sacct".to_owned()],
             sacctmgr: vec!["sacctmgr".to_owned()],
+            scontrol: vec!["scontrol".to_owned()],
             timeout: Span(Duration::from_secs(600)),
             parallel: 4,
             retries: 3,

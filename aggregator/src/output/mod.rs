@@ -8,6 +8,7 @@ pub mod json;
 pub mod markdown;
 pub mod number;
 pub mod plain;
+pub mod progress;
 pub mod pushgateway;
 pub mod report;
 pub mod screen;

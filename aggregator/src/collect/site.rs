@@ -1,0 +1,146 @@
+//! Collecting for a site: every cluster of the configuration, one after the other.
+
+use std::time::Duration;
+
+use jiff::Zoned;
+use jiff::tz::TimeZone;
+use steward_common::id::ClusterName;
+use steward_common::time::Timestamp;
+
+use super::plan::Terms;
+use super::{CollectError, Collected, Request, Watch};
+use crate::archive::Archive;
+use crate::archive::lock::Lock;
+use crate::config::Config;
+use crate::source::slurm::command::{CommandError, Running};
+use crate::source::slurm::sacct::{Sacct, Stop};
+
+/// How long scontrol may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// What is collected.
+#[derive(Clone)]
+pub struct Order {
+    /// Days before today.
+    pub days: u32,
+    /// Calls at a time.
+    pub parallel: usize,
+    /// Only this cluster.
+    pub cluster: Option<ClusterName>,
+    /// Now.
+    pub now: Timestamp,
+    /// The site's time zone.
+    pub zone: TimeZone,
+    /// Says whether to stop.
+    pub stop: Stop,
+}
+
+/// A cluster that is asked: its name, and whether it must be named to sacct.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Its name.
+    pub name: ClusterName,
+    /// Whether it is another than the one we are on.
+    pub by_name: bool,
+}
+
+/// The clusters to ask: those of the configuration, else the one we are on.
+///
+/// # Errors
+/// If that one cannot be found out.
+pub fn clusters(config: &Config, order: &Order) -> Result<Vec<Asked>, CommandError> {
+    let named = |name: &ClusterName| Asked { name: name.clone(), by_name: true };
+    if let Some(name) = &order.cluster {
+        return Ok(vec![named(name)]);
+    }
+    if !config.slurm.clusters.is_empty() {
+        return Ok(config.slurm.clusters.iter().map(named).collect());
+    }
+    Ok(vec![Asked { name: local(&config.slurm.scontrol, &order.stop)?, by_name: false }])
+}
+
+/// The name of the cluster that we are on.
+fn local(scontrol: &[String], stop: &Stop) -> Result<ClusterName, CommandError> {
+    use std::io::Read;
+
+    let mut argv = scontrol.to_vec();
+    argv.extend(["show".to_owned(), "config".to_owned()]);
+    let stop = stop.clone();
+    let mut running = Running::start(&argv, &[], LIMIT, move || stop())?;
+    let mut text = String::new();
+    let unreadable = |source| CommandError::Unreadable { command: argv.join(" "), source };
+    if let Some(mut answer) = running.answer() {
+        answer.read_to_string(&mut text).map_err(unreadable)?;
+    }
+    running.finish()?;
+    let name = text.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == "ClusterName").then(|| value.trim().parse().ok()).flatten()
+    });
+    let why = "it does not say which cluster this is; set slurm.clusters";
+    name.ok_or_else(|| unreadable(std::io::Error::new(std::io::ErrorKind::InvalidData, why)))
+}
+
+/// Midnight, on the site's clocks, of the day that is so many days before today.
+#[must_use]
+pub fn midnight(now: Timestamp, zone: &TimeZone, days: u32) -> Timestamp {
+    let begin = || -> Result<Zoned, jiff::Error> {
+        let today = jiff::Timestamp::from_second(now.get())?.to_zoned(zone.clone());
+        today.date().checked_sub(jiff::Span::new().try_days(days)?)?.to_zoned(zone.clone())
+    };
+    // Only a date before the beginning of the calendar has no midnight.
+    begin().map_or(Timestamp::new(0), |begin| Timestamp::new(begin.timestamp().as_second()))
+}
+
+/// Collects all clusters; each has its own end, and one that fails does not stop the others.
+///
+/// # Errors
+/// If the clusters cannot be found out or the archive is locked.
+pub fn collect(
+    config: &Config,
+    archive: &Archive,
+    order: &Order,
+    mut lock: Lock,
+    watch: &dyn Watch,
+) -> Result<Vec<(ClusterName, Result<Collected, CollectError>)>, CollectError> {
+    let mut done = Vec::new();
+    let clusters = clusters(config, order)?;
+    for (place, asked) in clusters.iter().enumerate() {
+        let request = Request {
+            cluster: asked.name.to_string(),
+            sacct: Sacct::new(
+                &config.slurm.sacct,
+                asked.by_name.then(|| asked.name.clone()),
+                config.slurm.timeout.0,
+                order.stop.clone(),
+            ),
+            terms: Terms {
+                now: order.now,
+                since: midnight(order.now, &order.zone, order.days),
+                overlap: config.collect.overlap.0,
+                grace: config.collect.grace.0,
+            },
+            parallel: order.parallel,
+            retries: config.slurm.retries,
+            raw: config.archive.raw,
+        };
+        match super::run(archive, lock, &request, watch) {
+            Ok((collected, free)) => {
+                lock = free;
+                done.push((asked.name.clone(), Ok(collected)));
+            }
+            Err(error) => {
+                let stop = error.is_stop();
+                done.push((asked.name.clone(), Err(error)));
+                if stop || place + 1 == clusters.len() {
+                    break;
+                }
+                lock = archive.lock(Duration::from_secs(60), || {})?;
+            }
+        }
+        if place + 1 == clusters.len() {
+            break;
+        }
+    }
+    Ok(done)
+}

@@ -1,0 +1,124 @@
+//! `steward collect`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use steward_common::id::ClusterName;
+use steward_common::time::Timestamp;
+
+use super::{Interrupted, Outcome};
+use crate::archive;
+use crate::collect::site::{self, Order};
+use crate::collect::{CollectError, Collected};
+use crate::config::{Config, Location};
+use crate::output::progress::Progress;
+use crate::shutdown::Shutdown;
+
+/// How long to wait for another collection.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Bring what Slurm's database knows into the archive.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Asks sacct for what has changed since the last time; gaps are filled. Safe to run at any time: it can be interrupted,
+and what is in the archive already is not added again. Exit codes: 0 done, 1 failed, 3 some clusters failed.
+
+Examples:
+  steward collect                  today and yesterday, and all since the last collection
+  steward collect --days 365       a year, for the first time
+  steward collect --no-summary     for cron: quiet unless something is wrong")]
+pub struct Args {
+    /// Today and this many days before [default: collect.days].
+    #[arg(long, short, value_name = "N")]
+    days: Option<u32>,
+    /// The archive: a directory or s3://bucket/prefix [default: archive.directory].
+    #[arg(long, value_name = "PLACE")]
+    data_dir: Option<Location>,
+    /// Sum up the days that were collected (the default).
+    #[arg(long, overrides_with = "no_summary")]
+    summary: bool,
+    /// Only collect.
+    #[arg(long)]
+    no_summary: bool,
+    /// Calls of sacct at a time [default: slurm.parallel].
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    n_parallel: Option<u16>,
+    /// Only this cluster.
+    #[arg(long, value_name = "NAME", env = "STEWARD_CLUSTER")]
+    cluster: Option<ClusterName>,
+}
+
+/// Collects, and says what came of it.
+///
+/// # Errors
+/// If nothing could be collected.
+pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
+    let place = args.data_dir.clone().unwrap_or_else(|| config.archive.directory.clone());
+    let archive = archive::open(&place, &config)?;
+    let zone = config.zone();
+    let days = args.days.unwrap_or(config.collect.days);
+    let stop = shutdown.clone();
+    let order = Order {
+        days,
+        parallel: args.n_parallel.map_or(config.slurm.parallel, usize::from),
+        cluster: args.cluster.clone(),
+        now: Timestamp::new(jiff::Timestamp::now().as_second()),
+        zone: zone.clone(),
+        stop: Arc::new(move || stop.is_due()),
+    };
+    let work = {
+        let (config, archive) = (config.clone(), archive.clone());
+        tokio::task::spawn_blocking(move || {
+            let progress = Progress::new("collecting");
+            let lock = archive.lock(PATIENCE, || {
+                progress.say("another steward is changing the archive; waiting for it");
+            })?;
+            let done = site::collect(&config, &archive, &order, lock, &progress);
+            progress.end();
+            done
+        })
+    };
+    let done = work.await??;
+    if done.iter().any(|(_, end)| end.as_ref().is_err_and(CollectError::is_stop)) {
+        return Err(Interrupted.into());
+    }
+    let mut text = String::new();
+    let mut failed = 0;
+    for (cluster, end) in &done {
+        match end {
+            Ok(collected) => text += &line(collected),
+            Err(error) => {
+                failed += 1;
+                text += &format!("{cluster}: failed, nothing of it was kept: {error}\n");
+            }
+        }
+    }
+    if failed == done.len() {
+        anyhow::bail!("{}", text.trim_end());
+    }
+    if !args.no_summary {
+        let options = crate::analyze::options::Options::of_days(days, args.cluster.as_ref());
+        match super::analyze::text(options, &archive, &config, zone) {
+            Ok(summary) => text += &format!("\n{summary}"),
+            // An archive without jobs yet has nothing to sum up.
+            Err(error) => text += &format!("{error:#}\n"),
+        }
+    }
+    Ok(if failed > 0 { Outcome::in_part(text) } else { Outcome::done(text) })
+}
+
+fn line(collected: &Collected) -> String {
+    let Collected { cluster, rows, runs, malformed, odd, days, .. } = collected;
+    let mut text =
+        format!("{cluster}: {runs} runs new or changed, of {rows} rows in {days} days\n");
+    if *malformed > 0 {
+        text += &format!("  {malformed} jobs could not be read; their text is kept in raw\n");
+    }
+    if *odd > 0 {
+        text += &format!("  {odd} values could not be read and are absent\n");
+    }
+    for example in &collected.examples {
+        text += &format!("    {example}\n");
+    }
+    text
+}

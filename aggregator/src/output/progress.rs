@@ -1,0 +1,58 @@
+//! How far long work is: a bar, on a terminal only.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::collect::Watch;
+
+/// A bar on standard error, or nothing.
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// Nothing done yet.
+    #[must_use]
+    pub fn new(what: &'static str) -> Progress {
+        let bar = if std::io::stderr().is_terminal() {
+            ProgressBar::new(0)
+        } else {
+            ProgressBar::hidden()
+        };
+        let template = "{prefix} {bar:30} {pos} of {len} days, {msg} {elapsed}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_prefix(what);
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Progress { bar }
+    }
+
+    /// Says something above the bar; on a pipe, plainly.
+    pub fn say(&self, text: &str) {
+        if self.bar.is_hidden() {
+            tracing::info!("{text}");
+        } else {
+            self.bar.println(text);
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Watch for Progress {
+    fn begin(&self, parts: usize) {
+        self.bar.set_length(parts as u64);
+        self.bar.set_position(0);
+    }
+
+    fn part_done(&self, rows: u64) {
+        self.bar.inc(1);
+        self.bar.set_message(format!("{rows} rows"));
+    }
+}
