@@ -10,6 +10,8 @@
 //!
 //! No other module knows Arrow or Parquet.
 
+pub mod agent;
+pub mod carry;
 pub mod column;
 pub mod day;
 pub mod lock;
@@ -18,6 +20,7 @@ pub mod part;
 pub mod processed;
 pub mod ranks;
 pub mod raw;
+pub mod raw_read;
 pub mod read;
 pub mod rows;
 pub mod shelf;
