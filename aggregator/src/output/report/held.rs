@@ -21,7 +21,7 @@ pub(super) fn days(report: &Report) -> Sheet {
         (always("cpu_hours", "CPU hours"), |day| Cell::Number(day.cpu.reserved)),
         (hide(1, "gpu_hours", "GPU hours"), |day| Cell::Number(day.gpu.reserved)),
         (drop(1, "memory_gib_hours", "Mem GiB-hrs"), |day| Cell::Number(day.memory.reserved)),
-        (drop(4, "jobs_started", "Started"), |day| Cell::Count(day.started)),
+        (drop(4, "started", "Started"), |day| Cell::Count(day.started)),
         (drop(3, "cpu_efficiency_percent", "CPU %"), |day| {
             Cell::share(day.cpu.efficiency_capped())
         }),

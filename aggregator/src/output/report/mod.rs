@@ -110,11 +110,18 @@ fn headline(report: &Report, period: &Period) -> Vec<String> {
     }
     let waste = &total.waste.cpu;
     if let Some(wasted) = waste.total().filter(|wasted| *wasted > 0.0) {
-        let main = Cause::ALL.into_iter().max_by(|a, b| waste.of(*a).total_cmp(&waste.of(*b)));
-        let main = main.map_or("", said);
+        let of = |cause: Cause| waste.of(cause).unwrap_or(0.0);
+        let main = Cause::ALL.into_iter().max_by(|a, b| of(*a).total_cmp(&of(*b)));
+        let main = main.map_or(String::new(), |main| {
+            format!(
+                "; the largest part ({}) by jobs that {}",
+                percent(of(main) / wasted),
+                said(main)
+            )
+        });
         let share = percent(wasted / cpu.ended());
         lines.push(format!(
-            "{} CPU-hours ({share} of what ended jobs held) were wasted, most of it by jobs that {main}.",
+            "{} CPU-hours ({share} of what ended jobs held) were wasted{main}.",
             hours(wasted)
         ));
     }
@@ -179,7 +186,7 @@ fn efficiency(report: &Report) -> Sheet {
         }),
         (drop(2, "quartile_25_percent", "25 %"), |one| Cell::share(one.spread.quantile(0.25))),
         (drop(2, "quartile_75_percent", "75 %"), |one| Cell::share(one.spread.quantile(0.75))),
-        (hide(4, "jobs_above_100_percent", "Above 100"), |one| Cell::Count(one.spread.above_one())),
+        (hide(4, "above_100_percent", "Above 100"), |one| Cell::Count(one.spread.above_one())),
         (program("weighted_mean_raw_percent"), |one| {
             Cell::share(one.hours.and_then(Hours::efficiency))
         }),
@@ -241,7 +248,7 @@ fn states(report: &Report) -> Sheet {
     let fields: &[Field<StateLine>] = &[
         (always("state", "State"), |line| Cell::text(&line.state)),
         (always("jobs", "Jobs"), |line| Cell::Count(line.jobs)),
-        (always("jobs_percent", "%"), |line| Cell::Share(line.share)),
+        (always("share_percent", "%"), |line| Cell::Share(line.share)),
         (drop(1, "cpu_hours", "CPU hours"), |line| Cell::Number(line.cpu_hours)),
         (hide(2, "gpu_hours", "GPU hours"), |line| Cell::Number(line.gpu_hours)),
     ];

@@ -22,16 +22,15 @@ pub(super) fn waste(report: &Report) -> Sheet {
     type Row<'a> = (Cause, &'a Line);
     fn share(waste: &Waste, hours: &Hours, cause: Cause) -> Cell {
         let ended = hours.ended();
-        Cell::share((ended > 0.0).then(|| waste.of(cause) / ended))
+        Cell::share(waste.of(cause).filter(|_| ended > 0.0).map(|wasted| wasted / ended))
     }
-    /// `None` if only the hours of completed jobs could be in it, and nobody measured those.
     fn of(waste: &Waste, cause: Cause) -> Cell {
-        Cell::number((cause != Cause::NotUsed || waste.total().is_some()).then(|| waste.of(cause)))
+        Cell::number(waste.of(cause))
     }
     let fields: &[Field<Row>] = &[
         (always("cause", "Cause"), |(cause, _)| Cell::text(cause_name(*cause))),
         (always("cpu_hours_wasted", "CPU hours"), |(cause, all)| of(&all.waste.cpu, *cause)),
-        (always("cpu_hours_wasted_percent", "% of held"), |(cause, all)| {
+        (always("cpu_hours_wasted_percent", "% held"), |(cause, all)| {
             share(&all.waste.cpu, &all.tally.cpu, *cause)
         }),
         (drop(1, "memory_gib_hours_wasted", "Mem GiB-hrs"), |(cause, all)| {
@@ -74,20 +73,20 @@ pub(super) fn wasters(report: &Report) -> Sheet {
     let fields: &[Field<Line>] = &[
         (always("user", "User"), |line| Cell::text(&line.name)),
         (always("cpu_hours_wasted", "CPU hours"), |line| Cell::number(line.waste.cpu.total())),
-        (drop(2, "memory_gib_hours_wasted", "Mem GiB-hrs"), |line| {
+        (drop(2, "memory_gib_hours_wasted", "GiB-hours"), |line| {
             Cell::number(line.waste.memory.total())
         }),
         (hide(3, "gpu_hours_wasted", "GPU hours"), |line| Cell::number(line.waste.gpu.total())),
-        (drop(1, "cpu_hours_wasted_percent", "% of held"), |line| {
+        (drop(1, "cpu_hours_wasted_percent", "% held"), |line| {
             let ended = line.tally.cpu.ended();
             Cell::share(line.waste.cpu.total().filter(|_| ended > 0.0).map(|wasted| wasted / ended))
         }),
-        (drop(4, "cpu_hours_not_used", "Not used"), |line| Cell::Number(line.waste.cpu.not_used)),
-        (drop(5, "cpu_hours_failed", "Failed"), |line| Cell::Number(line.waste.cpu.failed)),
-        (hide(6, "cpu_hours_timeout", "Time limit"), |line| Cell::Number(line.waste.cpu.timeout)),
-        (hide(7, "cpu_hours_cancelled", "Cancelled"), |line| {
-            Cell::Number(line.waste.cpu.cancelled)
+        (drop(4, "cpu_hours_not_used", "Not used"), |line| {
+            Cell::number(line.waste.cpu.of(Cause::NotUsed))
         }),
+        (drop(5, "cpu_hours_failed", "Failed"), |line| Cell::Number(line.waste.cpu.failed)),
+        (hide(6, "cpu_hours_timeout", "Timeout"), |line| Cell::Number(line.waste.cpu.timeout)),
+        (hide(7, "cpu_hours_cancelled", "Cancel"), |line| Cell::Number(line.waste.cpu.cancelled)),
         (hide(8, "cpu_hours_out_of_memory", "Memory"), |line| {
             Cell::Number(line.waste.cpu.out_of_memory)
         }),
