@@ -30,7 +30,7 @@ use crate::time::Timestamp;
 use crate::window::Window;
 use day::DaySum;
 use hours::{Sums, Took};
-use part::{Order, Parts, Queues, Run};
+use part::{Parts, Queues, Run};
 use place::Places;
 use quantile::Spread;
 use row::Row;
@@ -45,8 +45,6 @@ pub struct Summary {
     /// The number of names that `choices` was made with.
     names: Option<usize>,
     groups: Groups,
-    /// Users as small numbers, for sets of them.
-    order: Order,
     users: Parts,
     accounts: Parts,
     queues: Queues,
@@ -69,7 +67,6 @@ impl Summary {
             choices: Choices::default(),
             names: None,
             groups: Groups::default(),
-            order: Order::default(),
             users: Parts::default(),
             accounts: Parts::default(),
             queues: Queues::default(),
@@ -112,19 +109,18 @@ impl Summary {
         if share <= 0.0 && (held.is_some() || !window.holds(moment)) {
             return;
         }
-        let user = self.order.of(row.user);
         let whole = held.map(|held| took(row, held)).unwrap_or_default();
-        match held {
-            Some(held) => day::add(&self.scope.days, &mut self.days, row, user, (held, &whole)),
-            None => day::add_moment(&self.scope.days, &mut self.days, row, user, moment),
-        }
         let cause = self.states.cause(row.state, names);
         let run = Run {
             cause: row.end.map(|_| cause),
             took: whole.share(share),
             wait: wait(row, |start| window.holds(start)),
         };
-        self.users.add(row.user, &run, user);
+        let user = self.users.add_user(row.user, &run);
+        match held {
+            Some(held) => day::add(&self.scope.days, &mut self.days, row, user, (held, &whole)),
+            None => day::add_moment(&self.scope.days, &mut self.days, row, user, moment),
+        }
         self.accounts.add(row.account, &run, user);
         self.queues.add([row.cluster, row.partition, row.qos], &run, user);
         self.states.add(row.state, &run);
