@@ -154,8 +154,8 @@ impl Parts {
         }
     }
 
-    /// Counts a run under its user, and gives the user's small number.
-    pub(super) fn add_user(&mut self, name: Name, run: &Run) -> usize {
+    /// The small number of a user, where these are the sums by user.
+    pub(super) fn user(&mut self, name: Name) -> usize {
         let user = self.order.of(name);
         if self.parts.len() <= user {
             self.parts.resize(user + 1, Part::default());
@@ -163,10 +163,14 @@ impl Parts {
                 part.users.insert(user);
             }
         }
+        user
+    }
+
+    /// Counts a run of the user of this number.
+    pub(super) fn add_user(&mut self, user: usize, run: &Run) {
         if let Some(part) = self.parts.get_mut(user) {
             part.add(run);
         }
-        user
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Name, &Part)> {
