@@ -114,12 +114,12 @@ mod tests {
                 let one = window(from, from + length);
                 if add { set.add(one) } else { set.remove(one) }
                 for at in from..from + length {
-                    moments[at as usize] = add;
+                    moments[usize::try_from(at).unwrap()] = add;
                 }
             }
             for at in 0..80i64 {
                 let here = set.windows().iter().any(|w| w.holds(Timestamp::new(at)));
-                prop_assert_eq!(here, moments[at as usize], "at {}", at);
+                prop_assert_eq!(here, moments[usize::try_from(at).unwrap()], "at {}", at);
             }
             for pair in set.windows().windows(2) {
                 prop_assert!(pair[0].to() < pair[1].from());

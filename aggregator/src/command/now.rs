@@ -20,7 +20,7 @@ const USUAL: &str = "http://127.0.0.1:9090";
 Examples:
   steward now                                every job that an agent sees
   steward now --cluster c1 --json            one cluster, for a program
-  steward now --prometheus http://mon:9090   ask another Prometheus than prometheus.url of the configuration")]
+  steward now --prometheus http://mon:9090   ask another Prometheus than the configured one")]
 pub struct Args {
     /// The Prometheus that collects from the agents [default: prometheus.url, else http://127.0.0.1:9090].
     #[arg(long, value_name = "URL", env = "STEWARD_PROMETHEUS")]

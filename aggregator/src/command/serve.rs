@@ -11,14 +11,15 @@ use crate::shutdown::Shutdown;
 /// Run the service: tasks on their schedules, /metrics and /healthz, and the socket that users ask.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-It runs until SIGTERM or SIGINT. Of several services on one state directory, one leads and runs the tasks; the others
-serve their pages and take over when it ends. Everything has a key in steward.toml: see deploy/config/steward.toml.
+It runs until SIGTERM or SIGINT. Of several services on one state directory, one leads and
+runs the tasks; the others serve their pages and take over when it ends. Everything has a
+key in steward.toml: see deploy/config/steward.toml.
 
 Examples:
-  steward serve                                              as deploy/systemd/steward.service does
-  steward serve --pushgateway http://127.0.0.1:9091          also delete the groups of silent agents there
-  curl http://127.0.0.1:9867/healthz                         whether it leads or waits
-  steward service status                                     how its tasks do")]
+  steward serve                                      as deploy/systemd/steward.service does
+  steward serve --pushgateway http://127.0.0.1:9091  also delete silent agents' groups there
+  curl http://127.0.0.1:9867/healthz                 whether it leads or waits
+  steward service status                             how its tasks do")]
 pub struct Args {
     /// Address for /metrics and /healthz.
     #[arg(long, value_name = "ADDRESS", env = "STEWARD_LISTEN")]
