@@ -12,6 +12,7 @@
 
 pub mod column;
 pub mod day;
+pub mod jobs;
 pub mod lock;
 pub mod manifest;
 pub mod part;

@@ -6,6 +6,7 @@
 pub mod analyze;
 pub mod collect;
 pub mod config;
+pub mod jobs;
 pub mod now;
 pub mod serve;
 pub mod service;
@@ -113,6 +114,7 @@ commands! {
     Analyze analyze,
     Collect collect,
     Config config,
+    Jobs jobs,
     Now now,
     Serve serve,
     Service service,
