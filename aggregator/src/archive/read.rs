@@ -116,7 +116,8 @@ impl Table {
         let wrong = |error: &dyn std::fmt::Display| content(&self.path, error);
         let file = self.file.try_clone().map_err(super::shelf::at(&self.path))?;
         let metadata = if dictionaries {
-            let options = ArrowReaderOptions::new().with_schema(as_dictionaries(&self.metadata, None));
+            let options =
+                ArrowReaderOptions::new().with_schema(as_dictionaries(&self.metadata, None));
             ArrowReaderMetadata::try_new(Arc::clone(self.metadata.metadata()), options)
                 .map_err(|error| wrong(&error))?
         } else {

@@ -89,8 +89,7 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     let question = question(&args, &config)?;
     let whose = title(&question);
     let answer = shutdown.or(find(&args, config, question)).await??;
-    let lines: Vec<JobLine> =
-        answer.runs.into_iter().map(|run| run.line(&zone, format)).collect();
+    let lines: Vec<JobLine> = answer.runs.into_iter().map(|run| run.line(&zone, format)).collect();
     let mut document = document(&lines, &whose);
     if answer.cut {
         let note = format!(
@@ -198,10 +197,7 @@ async fn from_archive(
     work.await?
 }
 
-fn read(
-    archive: &archive::Archive,
-    question: &Question,
-) -> anyhow::Result<Result<Answer, String>> {
+fn read(archive: &archive::Archive, question: &Question) -> anyhow::Result<Result<Answer, String>> {
     match archive.jobs(question) {
         Ok(answer) => Ok(Ok(answer)),
         Err(error) => refused(error),

@@ -50,7 +50,9 @@ fn allowed(whose: Whose, peer: &Peer) -> anyhow::Result<Whose> {
         Whose::All => true,
     };
     if others {
-        anyhow::bail!("the service tells {own:?} about {own:?}'s own jobs only; ask an administrator");
+        anyhow::bail!(
+            "the service tells {own:?} about {own:?}'s own jobs only; ask an administrator"
+        );
     }
     Ok(Whose::Of(vec![own.clone()]))
 }
