@@ -14,6 +14,7 @@ use crate::jobs::{Answer, Question, Whose};
 use crate::output::format::{self, Format};
 use crate::output::jobs::{JobLine, document};
 use crate::output::screen::Screen;
+use crate::output::sheet::Cell;
 use crate::serve::client::{AskError, ask};
 use crate::shutdown::Shutdown;
 use crate::source::people::People;
@@ -91,12 +92,12 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     let answer = shutdown.or(find(&args, config, question)).await??;
     let lines: Vec<JobLine> = answer.runs.into_iter().map(|run| run.line(&zone, format)).collect();
     let mut document = document(&lines, &whose);
+    document.facts.push(("cut", Cell::Count(answer.cut.into())));
     if answer.cut {
         let note = format!(
             "Only the newest {} are shown; --limit (0 is all) or fewer days show others.",
             lines.len()
         );
-        document.facts.push(("cut", crate::output::sheet::Cell::Count(1)));
         for sheet in &mut document.sheets {
             sheet.notes.push(note.clone());
         }
