@@ -10,6 +10,7 @@ pub mod jobs;
 pub mod now;
 pub mod serve;
 pub mod service;
+pub mod status;
 
 use clap::Subcommand;
 use steward_common::config::ConfigError;
@@ -118,6 +119,7 @@ commands! {
     Now now,
     Serve serve,
     Service service,
+    Status status,
 }
 
 #[cfg(test)]
