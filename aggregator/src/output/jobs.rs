@@ -76,8 +76,12 @@ fn memory(job: &JobLine) -> Option<Efficiency> {
 /// The runs as a document; `title` says whose they are.
 #[must_use]
 pub fn document(jobs: &[JobLine], title: &str) -> Document {
+    // Whose a job is goes without saying unless there are several.
+    let several = jobs.windows(2).any(|two| matches!(two, [one, next] if one.user != next.user));
+    let user = if several { drop(1, "user", "User") } else { program("user") };
     let fields: &[Field<JobLine>] = &[
         (always("job", "Job"), |job| Cell::text(&job.job)),
+        (user, |job| Cell::text(&job.user)),
         (drop(1, "name", "Name"), |job| Cell::text(&job.name)),
         (always("state", "State"), |job| Cell::text(&job.state)),
         (drop(4, "start", "Start"), |job| text(job.start.as_ref())),
@@ -100,7 +104,6 @@ pub fn document(jobs: &[JobLine], title: &str) -> Document {
         (drop(7, "wait", "Wait"), |job| duration(job.wait_seconds)),
         (program("cluster"), |job| Cell::text(&job.cluster)),
         (program("job_raw"), |job| count(job.job_raw)),
-        (program("user"), |job| Cell::text(&job.user)),
         (program("account"), |job| Cell::text(&job.account)),
         (program("partition"), |job| Cell::text(&job.partition)),
         (program("nodes"), |job| Cell::text(&job.nodes)),
