@@ -2,6 +2,7 @@
 
 mod architecture;
 mod archive_keep;
+mod buckets;
 mod catalogue;
 mod chaos;
 mod dashboards;

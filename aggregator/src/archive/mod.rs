@@ -11,9 +11,11 @@
 //! No other module knows Arrow or Parquet.
 
 pub mod agent;
+pub mod bucket;
 pub mod carry;
 pub mod column;
 pub mod day;
+pub mod jobs;
 pub mod lock;
 pub mod manifest;
 pub mod part;
@@ -33,6 +35,8 @@ pub use store::{Archive, Change, Part};
 
 use std::sync::Arc;
 
+use twox_hash::XxHash3_64;
+
 use crate::config::{Config, Location};
 
 /// The archive at a place, which need not be the one of the configuration.
@@ -45,10 +49,15 @@ pub fn open(place: &Location, config: &Config) -> Result<Archive, ArchiveError> 
             let shelf = Arc::new(shelf::Directory::new(root));
             Ok(Archive::new(shelf, root.join(".lock")))
         }
-        Location::S3 { .. } => Err(ArchiveError::Content {
-            path: config.serve.state.clone(),
-            why: format!("{place}: object storage is not supported yet"),
-        }),
+        Location::S3 { bucket, prefix } => {
+            let settings = &config.archive.s3;
+            let shelf = Arc::new(bucket::Bucket::new(bucket, prefix, settings)?);
+            // Object storage has no locks: who changes the archive does so on one machine.
+            let service = settings.endpoint.as_deref().unwrap_or_default();
+            let digest = XxHash3_64::oneshot(format!("{service} {place}").as_bytes());
+            let lock = config.serve.state.join(format!("archive-{digest:016x}.lock"));
+            Ok(Archive::new(shelf, lock))
+        }
     }
 }
 

@@ -7,9 +7,11 @@ pub mod analyze;
 pub mod archive;
 pub mod collect;
 pub mod config;
+pub mod jobs;
 pub mod now;
 pub mod serve;
 pub mod service;
+pub mod status;
 
 use clap::Subcommand;
 use steward_common::config::ConfigError;
@@ -115,9 +117,11 @@ commands! {
     Archive archive,
     Collect collect,
     Config config,
+    Jobs jobs,
     Now now,
     Serve serve,
     Service service,
+    Status status,
 }
 
 #[cfg(test)]

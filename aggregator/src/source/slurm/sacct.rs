@@ -121,7 +121,11 @@ impl Sacct {
         arguments
     }
 
-    /// Shows `visit` every job that was waiting or running in the window.
+    /// Shows `visit` every job that was waiting or running in the window, or was cancelled in it.
+    ///
+    /// Left to itself sacct leaves out a job that was cancelled before it was allowed to run: one
+    /// that was held, or had a time to begin at. So the cancelled ones are asked for again, by their
+    /// state, and most of them are shown twice.
     ///
     /// # Errors
     /// If the call or the visitor fails; some jobs may have been shown by then.
@@ -129,12 +133,14 @@ impl Sacct {
         &self,
         layout: &Layout,
         window: Window,
-        visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
+        mut visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
     ) -> Result<(), Failure<E>> {
         let mut arguments = self.arguments(layout);
         arguments.push("--allusers".to_owned());
         arguments.push(format!("--starttime={}", utc(window.from())));
         arguments.push(format!("--endtime={}", utc(window.to())));
+        self.read(layout, &arguments, &mut visit)?;
+        arguments.push("--state=CANCELLED".to_owned());
         self.read(layout, &arguments, visit)
     }
 

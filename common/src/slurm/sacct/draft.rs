@@ -53,8 +53,12 @@ impl<'a> Draft<'a> {
         let mut odd = Oddities(Vec::new());
         let state = JobState::from(row.get(Field::State));
         let end = odd.time(row, Field::End);
-        let cpus = odd.number(row, Field::AllocCpus);
         let node_count = odd.number(row, Field::AllocNodes);
+        // Of a job without nodes sacct says how many CPUs it asked for: it was given none.
+        let cpus = match node_count {
+            Some(0) => Some(0),
+            _ => odd.number(row, Field::AllocCpus),
+        };
         let (req_cpus, req_nodes) =
             (odd.number(row, Field::ReqCpus), odd.number(row, Field::ReqNodes));
         let given = row.get(Field::AllocTres);

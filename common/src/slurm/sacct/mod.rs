@@ -8,3 +8,6 @@ pub mod row;
 pub use draft::{Draft, Oddity};
 pub use field::{DELIMITER, Field, Layout};
 pub use row::Row;
+
+#[cfg(test)]
+mod tests;
