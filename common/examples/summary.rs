@@ -43,6 +43,10 @@ fn main() {
     let mut names = Names::default();
     let rows = rows(count, &mut names).unwrap_or_default();
     let Some(scope) = scope() else { return };
+    // What it takes to look at the rows at all, on this machine at this moment.
+    let begin = cpu_seconds();
+    let looked: f64 = rows.iter().filter_map(|row| row.cpu_seconds).sum();
+    println!("looking at the rows: {:.3} s of CPU ({looked:.0})", cpu_seconds() - begin);
     let begin = cpu_seconds();
     let mut summary = Summary::new(scope);
     rows.chunks(8192).for_each(|batch| summary.add(batch, &names));

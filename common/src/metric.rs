@@ -286,8 +286,18 @@ catalogue! {
 catalogue! {
     /// What the central service says about itself, in alphabetical order of the constants.
     CENTRE;
+    CENTRE_ARCHIVE_BYTES: Gauge Centre Bytes "steward_archive_bytes" ["layer"],
+        "Size of the archive after the last collection of this service, by layer: raw or processed";
+    CENTRE_ARCHIVE_COVERED_UNTIL: Gauge Centre Seconds "steward_archive_covered_until_timestamp_seconds" ["cluster"],
+        "Unix time up to which the archive has every job that ended, after the last collection of this service";
     CENTRE_BUILD_INFO: Gauge Centre Flag "steward_build_info" ["version"],
         "Always 1; the version of steward stands in the label";
+    CENTRE_COLLECT_LAST_SUCCESS: Gauge Centre Seconds "steward_collect_last_success_timestamp_seconds" ["cluster"],
+        "Unix time at which this service last collected the cluster's jobs; absent if it has not since it started";
+    CENTRE_COLLECT_MALFORMED: Counter Centre Count "steward_collect_malformed_total" ["cluster"],
+        "Jobs of sacct's answers that could not be read since the service started; their text is kept";
+    CENTRE_COLLECT_RUNS: Counter Centre Count "steward_collect_runs_total" ["cluster"],
+        "Runs of jobs that were new or had changed, collected since the service started";
     CENTRE_LEADER: Gauge Centre Flag "steward_leader" [],
         "1 while this service leads, 0 while it waits for the leader to end; only the leader runs tasks";
     CENTRE_PUSHGATEWAY_GROUPS_DELETED: Counter Centre Count "steward_pushgateway_groups_deleted_total" [],

@@ -12,6 +12,7 @@ use crate::agent;
 use crate::exposition::Exposition;
 use crate::gateway::own_port;
 use crate::http;
+use crate::testbed::Testbed;
 use crate::wait;
 
 /// The built program, beside the agent.
@@ -65,7 +66,7 @@ pub struct Service {
 
 impl Service {
     /// Starts one with its state in `dir`, a socket and a configuration of that `name` there, and
-    /// `more` settings; waits until it answers.
+    /// `more` settings; waits until it answers. It does not collect unless `more` has `[collect]`.
     ///
     /// # Panics
     /// If it does not.
@@ -74,6 +75,9 @@ impl Service {
         let socket = dir.join(format!("{name}.sock"));
         let config = dir.join(format!("{name}.toml"));
         let mut text = more.to_owned();
+        if !more.contains("[collect]") {
+            text += "\n[collect]\nenabled = false\n";
+        }
         writeln!(
             text,
             "\n[serve]\nlisten = \"{address}\"\nsocket = \"{}\"\nstate = \"{}\"",
@@ -86,6 +90,7 @@ impl Service {
             .arg("--config")
             .arg(&config)
             .arg("serve")
+            .env("SLURM_CONF", Testbed::get().slurm_conf())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -40,7 +40,7 @@ pub struct Setting {
     pub screen: Screen,
 }
 
-/// Why there is nothing to show. Both end the program with code 1.
+/// Why there is nothing to show.
 #[derive(Debug, thiserror::Error)]
 pub enum AnalyzeError {
     /// The days asked for cannot be.
@@ -58,6 +58,17 @@ pub enum AnalyzeError {
         /// Whose runs were asked for.
         only: String,
     },
+}
+
+impl AnalyzeError {
+    /// What the program ends with: 2 for bad input, 1 for nothing found.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            AnalyzeError::Days(_) => 2,
+            AnalyzeError::NoData { .. } => 1,
+        }
+    }
 }
 
 /// A summary that is being made.

@@ -13,6 +13,7 @@
 pub mod bucket;
 pub mod column;
 pub mod day;
+pub mod jobs;
 pub mod lock;
 pub mod manifest;
 pub mod part;

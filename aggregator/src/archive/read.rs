@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type, TimestampMillisecondType};
-use arrow_array::{Array, RecordBatch};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+use arrow_array::{Array, BooleanArray, RecordBatch};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder,
+    ArrowPredicate, ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions,
+    ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
 };
 use parquet::file::statistics::Statistics;
 use steward_common::time::Timestamp;
@@ -24,6 +24,9 @@ const BATCH: usize = 32_768;
 
 /// Which run of which job of a cluster.
 pub type RunKey = (u32, Timestamp);
+
+/// A column of texts, and which of them are wanted.
+pub type Wanted = (&'static str, Box<dyn Fn(&str) -> bool + Send>);
 
 /// A Parquet file that is open.
 pub struct Table {
@@ -71,24 +74,34 @@ impl Table {
     /// The least value of a column of times; `None` if the file does not say.
     #[must_use]
     pub fn least_time(&self, column: &str) -> Option<Timestamp> {
+        self.least_times(column).collect::<Option<Vec<_>>>()?.into_iter().min()
+    }
+
+    /// The least value of a column of times in each row group, where the file says it.
+    fn least_times(&self, column: &str) -> impl Iterator<Item = Option<Timestamp>> {
         let metadata = self.metadata.metadata();
-        let place = metadata
-            .file_metadata()
-            .schema_descr()
-            .columns()
-            .iter()
-            .position(|one| one.name() == column)?;
-        metadata
-            .row_groups()
-            .iter()
-            .map(|group| match group.columns().get(place)?.statistics()? {
-                Statistics::Int64(values) => values.min_opt().copied(),
+        let columns = metadata.file_metadata().schema_descr().columns();
+        let place = columns.iter().position(|one| one.name() == column);
+        metadata.row_groups().iter().map(move |group| {
+            match group.columns().get(place?)?.statistics()? {
+                Statistics::Int64(values) => {
+                    values.min_opt().map(|millis| Timestamp::new(millis.div_euclid(1000)))
+                }
                 _ => None,
-            })
-            .collect::<Option<Vec<i64>>>()?
-            .into_iter()
-            .min()
-            .map(|millis| Timestamp::new(millis.div_euclid(1000)))
+            }
+        })
+    }
+
+    /// Complains if it lacks one of these columns.
+    fn must_have(&self, columns: &[&str]) -> Result<(), ArchiveError> {
+        let known = self.metadata.schema();
+        match columns.iter().find(|name| known.field_with_name(name).is_err()) {
+            None => Ok(()),
+            Some(missing) => Err(content(
+                &self.path,
+                &format!("it has no column {missing}; `steward archive rebuild` makes it anew"),
+            )),
+        }
     }
 
     /// The rows with these columns, or with all; texts as dictionaries where `dictionaries`.
@@ -103,7 +116,8 @@ impl Table {
         let wrong = |error: &dyn std::fmt::Display| content(&self.path, error);
         let file = self.file.try_clone().map_err(super::shelf::at(&self.path))?;
         let metadata = if dictionaries {
-            let options = ArrowReaderOptions::new().with_schema(as_dictionaries(&self.metadata));
+            let options =
+                ArrowReaderOptions::new().with_schema(as_dictionaries(&self.metadata, None));
             ArrowReaderMetadata::try_new(Arc::clone(self.metadata.metadata()), options)
                 .map_err(|error| wrong(&error))?
         } else {
@@ -112,17 +126,63 @@ impl Table {
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
             .with_batch_size(BATCH);
         if let Some(columns) = columns {
-            let known = self.metadata.schema();
-            if let Some(missing) = columns.iter().find(|name| known.field_with_name(name).is_err())
-            {
-                return Err(wrong(&format!(
-                    "it has no column {missing}; `steward archive rebuild` makes it anew"
-                )));
-            }
+            self.must_have(columns)?;
             let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
             builder = builder.with_projection(mask);
         }
         let reader = builder.build().map_err(|error| wrong(&error))?;
+        Ok(Batches { reader, path: self.path.clone() })
+    }
+
+    /// The rows whose texts are as `wanted`, with these columns; the rest of a row that is not
+    /// wanted is not decoded. Row groups in which all of `column` is at `before` or later are passed
+    /// over.
+    ///
+    /// # Errors
+    /// If the file cannot be read or lacks a column.
+    pub fn matching(
+        &self,
+        columns: &[&str],
+        wanted: Vec<Wanted>,
+        column: &str,
+        before: Timestamp,
+    ) -> Result<Batches, ArchiveError> {
+        let wrong = |error: &dyn std::fmt::Display| content(&self.path, error);
+        let file = self.file.try_clone().map_err(super::shelf::at(&self.path))?;
+        self.must_have(columns)?;
+        // Names as dictionaries: each is compared once, however many rows have it.
+        let names: Vec<&str> = wanted.iter().map(|(name, _)| *name).collect();
+        let options =
+            ArrowReaderOptions::new().with_schema(as_dictionaries(&self.metadata, Some(&names)));
+        let metadata = ArrowReaderMetadata::try_new(Arc::clone(self.metadata.metadata()), options)
+            .map_err(|error| wrong(&error))?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+            .with_batch_size(BATCH);
+        let mask = |names: &[&str]| {
+            ProjectionMask::columns(builder.parquet_schema(), names.iter().copied())
+        };
+        let tests: Vec<Box<dyn ArrowPredicate>> = wanted
+            .into_iter()
+            .map(|(name, test)| {
+                let test = ArrowPredicateFn::new(mask(&[name]), move |batch| {
+                    Ok(holding(batch.column(0), &*test))
+                });
+                Box::new(test) as Box<dyn ArrowPredicate>
+            })
+            .collect();
+        let groups: Vec<usize> = self
+            .least_times(column)
+            .enumerate()
+            .filter(|(_, least)| least.is_none_or(|least| least < before))
+            .map(|(group, _)| group)
+            .collect();
+        let mask = mask(columns);
+        let reader = builder
+            .with_projection(mask)
+            .with_row_groups(groups)
+            .with_row_filter(RowFilter::new(tests))
+            .build()
+            .map_err(|error| wrong(&error))?;
         Ok(Batches { reader, path: self.path.clone() })
     }
 
@@ -146,9 +206,22 @@ impl Table {
     }
 }
 
-/// The same schema, with texts as dictionaries: a name that stands in a million rows is then one
-/// text and a million numbers.
-fn as_dictionaries(metadata: &ArrowReaderMetadata) -> arrow_schema::SchemaRef {
+/// For each row, whether its text is wanted; one without a text is not.
+fn holding(column: &dyn Array, test: &dyn Fn(&str) -> bool) -> BooleanArray {
+    let nothing = || BooleanArray::from(vec![false; column.len()]);
+    let Some(texts) = column.as_dictionary_opt::<Int32Type>() else { return nothing() };
+    let Some(values) = texts.values().as_string_opt::<i32>() else { return nothing() };
+    let wanted: Vec<bool> = values.iter().map(|text| text.is_some_and(test)).collect();
+    let is_wanted = |key: Option<usize>| key.and_then(|key| wanted.get(key).copied());
+    texts.keys_iter().map(|key| Some(is_wanted(key).unwrap_or(false))).collect()
+}
+
+/// The same schema, with these texts, or all, as dictionaries: a name that stands in a million rows
+/// is then one text and a million numbers.
+fn as_dictionaries(
+    metadata: &ArrowReaderMetadata,
+    only: Option<&[&str]>,
+) -> arrow_schema::SchemaRef {
     use arrow_schema::{DataType, Field, Schema};
 
     let fields: Vec<Field> = metadata
@@ -156,7 +229,7 @@ fn as_dictionaries(metadata: &ArrowReaderMetadata) -> arrow_schema::SchemaRef {
         .fields()
         .iter()
         .map(|field| match field.data_type() {
-            DataType::Utf8 => {
+            DataType::Utf8 if only.is_none_or(|only| only.contains(&field.name().as_str())) => {
                 let keys = Box::new(DataType::Int32);
                 let kind = DataType::Dictionary(keys, Box::new(DataType::Utf8));
                 Field::new(field.name(), kind, true)
@@ -219,12 +292,20 @@ pub fn times<'a>(
     })
 }
 
-/// The values of a column of texts.
+/// The values of a column of texts, whether they stand in a dictionary or not.
 pub fn texts<'a>(
     batch: &'a RecordBatch,
     name: &str,
 ) -> impl Iterator<Item = Option<&'a str>> + use<'a> {
-    let column = batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
-    let rows = batch.num_rows();
-    (0..rows).map(move |row| column.and_then(|c| c.is_valid(row).then(|| c.value(row))))
+    let column = batch.column_by_name(name);
+    let plain = column.and_then(|column| column.as_string_opt::<i32>());
+    let coded = column.and_then(|column| {
+        let keys = column.as_dictionary_opt::<Int32Type>()?;
+        Some((keys, keys.values().as_string_opt::<i32>()?))
+    });
+    (0..batch.num_rows()).map(move |row| match (plain, coded) {
+        (Some(texts), _) => texts.is_valid(row).then(|| texts.value(row)),
+        (None, Some((keys, values))) => keys.key(row).map(|key| values.value(key)),
+        (None, None) => None,
+    })
 }

@@ -6,9 +6,11 @@
 pub mod analyze;
 pub mod collect;
 pub mod config;
+pub mod jobs;
 pub mod now;
 pub mod serve;
 pub mod service;
+pub mod status;
 
 use clap::Subcommand;
 use steward_common::config::ConfigError;
@@ -113,9 +115,11 @@ commands! {
     Analyze analyze,
     Collect collect,
     Config config,
+    Jobs jobs,
     Now now,
     Serve serve,
     Service service,
+    Status status,
 }
 
 #[cfg(test)]

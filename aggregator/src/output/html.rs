@@ -7,8 +7,8 @@ use super::sheet::{Cell, Chart, Document, Sheet, Tone};
 const STYLE: &str = include_str!("page.css");
 /// Height of a bar with its space, and where bars begin and end, in the units of the drawing.
 const STEP: usize = 22;
-const LEFT: f64 = 150.0;
-const RIGHT: f64 = 610.0;
+const LEFT: f64 = 130.0;
+const RIGHT: f64 = 430.0;
 
 /// The page.
 #[must_use]
@@ -28,15 +28,15 @@ pub fn document(document: &Document, top: Option<usize>) -> String {
         out += &format!("<a href=\"#{}\">{}</a> ", sheet.name, escaped(sheet.title));
     }
     out += "</nav>\n<main>\n";
-    for sheet in document.for_people() {
+    // The figures of the whole come first: a page is looked at from the top.
+    let (first, rest): (Vec<&Sheet>, Vec<&Sheet>) =
+        document.for_people().partition(|sheet| sheet.upright);
+    for sheet in first.into_iter().chain(rest) {
         let (shown, left_out) = sheet.for_people(top);
         out += &format!("<section id=\"{}\">\n<h2>{}</h2>\n", sheet.name, escaped(sheet.title));
         out += &if sheet.upright { cards(&shown) } else { table(&shown) };
         if left_out > 0 {
-            out += &format!(
-                "<p class=\"note\">{} more.</p>\n",
-                number::grouped(&left_out.to_string())
-            );
+            out += &format!("<p class=\"note\">{}.</p>\n", sheet.left_out(left_out));
         }
         for note in &sheet.notes {
             out += &format!("<p class=\"note\">{}</p>\n", escaped(note));
@@ -99,7 +99,7 @@ fn chart(sheet: &Sheet, chart: &Chart) -> String {
     let title = escaped(chart.title);
     let mut out = format!(
         "<figure><figcaption>{title}</figcaption>\n\
-         <svg viewBox=\"0 0 720 {}\" role=\"img\" aria-label=\"{title}\">\n",
+         <svg viewBox=\"0 0 560 {}\" role=\"img\" aria-label=\"{title}\">\n",
         bars.len() * STEP
     );
     for (at, (label, figure)) in bars.iter().enumerate() {
@@ -118,7 +118,7 @@ fn chart(sheet: &Sheet, chart: &Chart) -> String {
             |()| format!("{} %", number::figure(*figure, 1)),
         );
         let label = number::cell(&Cell::text(label), 0);
-        let short = super::plain::cut(&visible(&label), 20);
+        let short = super::plain::cut(&visible(&label), 17);
         out += &format!(
             "<g><title>{}: {text}</title><text x=\"{}\" y=\"{}\" class=\"l\">{}</text>\
              <rect x=\"{LEFT}\" y=\"{}\" width=\"{long:.1}\" height=\"{}\" rx=\"2\" class=\"{class}\"/>\

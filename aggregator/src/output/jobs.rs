@@ -76,8 +76,12 @@ fn memory(job: &JobLine) -> Option<Efficiency> {
 /// The runs as a document; `title` says whose they are.
 #[must_use]
 pub fn document(jobs: &[JobLine], title: &str) -> Document {
+    // Whose a job is goes without saying unless there are several.
+    let several = jobs.windows(2).any(|two| matches!(two, [one, next] if one.user != next.user));
+    let user = if several { drop(1, "user", "User") } else { program("user") };
     let fields: &[Field<JobLine>] = &[
         (always("job", "Job"), |job| Cell::text(&job.job)),
+        (user, |job| Cell::text(&job.user)),
         (drop(1, "name", "Name"), |job| Cell::text(&job.name)),
         (always("state", "State"), |job| Cell::text(&job.state)),
         (drop(4, "start", "Start"), |job| text(job.start.as_ref())),
@@ -100,7 +104,6 @@ pub fn document(jobs: &[JobLine], title: &str) -> Document {
         (drop(7, "wait", "Wait"), |job| duration(job.wait_seconds)),
         (program("cluster"), |job| Cell::text(&job.cluster)),
         (program("job_raw"), |job| count(job.job_raw)),
-        (program("user"), |job| Cell::text(&job.user)),
         (program("account"), |job| Cell::text(&job.account)),
         (program("partition"), |job| Cell::text(&job.partition)),
         (program("nodes"), |job| Cell::text(&job.nodes)),
@@ -117,4 +120,75 @@ pub fn document(jobs: &[JobLine], title: &str) -> Document {
     sheet.top = 0;
     let headline = if jobs.is_empty() { vec![format!("{title}: no jobs.")] } else { Vec::new() };
     Document { title: title.to_owned(), headline, facts: Vec::new(), sheets: vec![sheet] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::format::{Format, write};
+    use crate::output::screen::Screen;
+
+    fn jobs() -> Vec<JobLine> {
+        let one = JobLine {
+            cluster: "c1".to_owned(),
+            job: "100_7".to_owned(),
+            job_raw: Some(107),
+            user: "alice".to_owned(),
+            name: "train\u{1b}]0;owned\u{7} a rather long name of a job that goes on".to_owned(),
+            state: "COMPLETED".to_owned(),
+            start: Some("2026-11-16 07:00:00".to_owned()),
+            wait_seconds: Some(90),
+            elapsed_seconds: Some(93_784),
+            cpus: Some(8),
+            gpus: Some(0),
+            cpu_seconds: Some(93_784.0 * 4.0),
+            req_mem_mb: Some(16.0 * 1024.0),
+            max_rss_mb: Some(8.0 * 1024.0),
+            ..JobLine::default()
+        };
+        let never = JobLine {
+            job: "101".to_owned(),
+            name: "=1+1".to_owned(),
+            state: "CANCELLED".to_owned(),
+            ..JobLine::default()
+        };
+        vec![one, never]
+    }
+
+    fn written(format: Format, width: usize) -> String {
+        let document = document(&jobs(), "Jobs of alice");
+        write(&document, format, Screen { width, colour: false }, None)
+    }
+
+    #[test]
+    fn a_run_is_a_line_and_what_it_has_not_is_a_dash() {
+        let text = written(Format::Table, 120);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 4, "{text}");
+        for part in ["100_7", "train\\x1b]0;owned\\x07", "1-02:03:04", "50.0", "00:01:30"] {
+            assert!(lines[2].contains(part), "{part}: {}", lines[2]);
+        }
+        assert!(lines[3].contains("CANCELLED") && lines[3].contains(" - "));
+        // No run has a GPU, so there is no column of them.
+        assert!(!lines[0].contains("GPU"));
+    }
+
+    #[test]
+    fn only_the_table_cuts_names() {
+        assert!(written(Format::Table, 80).contains('…'));
+        assert!(
+            written(Format::Table, 60).lines().all(|line| crate::output::plain::width(line) <= 60)
+        );
+        let json: serde_json::Value = serde_json::from_str(&written(Format::Json, 60)).unwrap();
+        assert_eq!(json["jobs"][0]["name"], jobs()[0].name);
+        assert_eq!(json["jobs"][0]["cpu_efficiency_percent"], 50.0);
+        assert!(json["jobs"][1]["cpu_efficiency_percent"].is_null());
+        assert!(written(Format::Csv, 60).contains("\"'=1+1\""));
+    }
+
+    #[test]
+    fn no_jobs_is_a_sentence() {
+        let none = document(&[], "Jobs of alice");
+        assert_eq!(write(&none, Format::Table, Screen::file(), None), "Jobs of alice: no jobs.\n");
+    }
 }

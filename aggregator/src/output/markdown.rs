@@ -16,7 +16,7 @@ pub fn document(document: &Document, top: Option<usize>) -> String {
         out += &format!("\n## {}\n\n", escaped(sheet.title));
         out += &if sheet.upright { table(&shown.stood_up()) } else { table(&shown) };
         if left_out > 0 {
-            out += &format!("\n{} more.\n", number::grouped(&left_out.to_string()));
+            out += &format!("\n{}.\n", sheet.left_out(left_out));
         }
         for note in &sheet.notes {
             out += &format!("\n{}\n", escaped(note));
@@ -37,9 +37,11 @@ fn table(sheet: &Sheet) -> String {
     let mut out = line(sheet.columns.iter().map(|column| escaped(column.head)).collect());
     out += &line(all.map(rule).collect());
     for row in &sheet.rows {
+        let upright = |cell: &Cell| number::decimals(std::iter::once(cell));
         let cells = row.iter().zip(&decimals);
+        let cells = cells.map(|(cell, of)| (cell, if sheet.upright { upright(cell) } else { *of }));
         out +=
-            &line(cells.map(|(cell, decimals)| escaped(&number::cell(cell, *decimals))).collect());
+            &line(cells.map(|(cell, decimals)| escaped(&number::cell(cell, decimals))).collect());
     }
     out
 }

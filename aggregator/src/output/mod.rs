@@ -1,5 +1,6 @@
 //! Types turned into outside text or action.
 
+pub mod archive;
 pub mod csv;
 pub mod format;
 pub mod html;

@@ -1,5 +1,7 @@
 //! A table of typed cells that every format can write: terminal, JSON, CSV, Markdown, HTML.
 
+use super::number::grouped;
+
 /// One figure or text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
@@ -49,6 +51,8 @@ impl Cell {
         match self {
             Cell::Text(text) => text.is_empty(),
             Cell::Missing => true,
+            // A share of 0 % is a statement.
+            Cell::Share(_) => false,
             _ => self.figure() == Some(0.0),
         }
     }
@@ -207,6 +211,13 @@ impl Sheet {
         sheet.columns = columns.map(|(column, _)| *column).collect();
         sheet.rows = self.rows.iter().skip(skip).take(top).map(kept).collect();
         (sheet, left_out)
+    }
+
+    /// How many rows are not shown, in words.
+    #[must_use]
+    pub fn left_out(&self, rows: usize) -> String {
+        let which = if self.last { "earlier" } else { "more" };
+        format!("{} {which}", grouped(&rows.to_string()))
     }
 
     /// The upright form of a single row: two columns.

@@ -41,11 +41,7 @@ pub fn sheet(sheet: &Sheet, screen: Screen, top: Option<usize>) -> String {
     out += &table;
     let mut notes = Vec::new();
     if left_out > 0 {
-        let which = if sheet.last { "earlier" } else { "more" };
-        notes.push(format!(
-            "… {} {which} (--top 0 shows all)",
-            number::grouped(&left_out.to_string())
-        ));
+        notes.push(format!("… {} (--top 0 shows all)", sheet.left_out(left_out)));
     }
     if !hidden.is_empty() {
         notes.push(format!("Too narrow for: {} (--format csv has all)", hidden.join(", ")));
@@ -99,8 +95,12 @@ impl Shown {
     fn new(sheet: &Sheet, at: usize, column: &Column) -> Shown {
         let cells = || sheet.rows.iter().filter_map(|row| row.get(at));
         let decimals = number::decimals(cells());
+        // Figures of an upright table have nothing in common.
+        let decimals = |cell: &Cell| {
+            if sheet.upright { number::decimals(std::iter::once(cell)) } else { decimals }
+        };
         let texts: Vec<String> =
-            cells().map(|cell| visible(&number::cell(cell, decimals))).collect();
+            cells().map(|cell| visible(&number::cell(cell, decimals(cell)))).collect();
         let longest = texts.iter().map(|text| width(text)).max().unwrap_or(0);
         Shown {
             head: column.head,

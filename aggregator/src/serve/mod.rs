@@ -1,6 +1,7 @@
 //! `steward serve`: tasks on their schedules, pages for Prometheus, answers for users.
 
 pub mod client;
+mod collecting;
 mod connections;
 pub mod handler;
 pub mod leader;

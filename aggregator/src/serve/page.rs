@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 
 use super::connections::Connections;
 use super::leader::Role;
-use super::record::{Now, State};
+use super::record::{Collection, Now, State};
 use super::task::LONGEST_PAUSE;
 use crate::shutdown::Shutdown;
 
@@ -95,6 +95,7 @@ fn page(state: &State) -> Result<String, fmt::Error> {
         metric_header(&mut out, def)?;
         line(&mut out, def, labels, value)?;
     }
+    collections(&mut out, state)?;
     metric_header(&mut out, &metric::CENTRE_REQUESTS)?;
     let requests = state.requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for ((command, result), value) in requests {
@@ -116,6 +117,37 @@ fn page(state: &State) -> Result<String, fmt::Error> {
         }
     }
     Ok(out)
+}
+
+/// A metric of the collection of each cluster.
+type OfCluster = (&'static MetricDef, fn(&Collection) -> Option<f64>);
+
+const OF_CLUSTERS: &[OfCluster] = &[
+    (&metric::CENTRE_ARCHIVE_COVERED_UNTIL, |one| {
+        #[allow(clippy::cast_precision_loss, reason = "Prometheus has only floating point")]
+        one.covered_until.map(|second| second as f64)
+    }),
+    (&metric::CENTRE_COLLECT_LAST_SUCCESS, |one| one.last_success.map(seconds)),
+    (&metric::CENTRE_COLLECT_MALFORMED, |one| Some(count(one.malformed))),
+    (&metric::CENTRE_COLLECT_RUNS, |one| Some(count(one.runs))),
+];
+
+fn collections(out: &mut String, state: &State) -> fmt::Result {
+    let done = state.counts.collections.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    metric_header(out, &metric::CENTRE_ARCHIVE_BYTES)?;
+    if let Some((raw, processed)) = done.bytes {
+        line(out, &metric::CENTRE_ARCHIVE_BYTES, &["raw"], count(raw))?;
+        line(out, &metric::CENTRE_ARCHIVE_BYTES, &["processed"], count(processed))?;
+    }
+    for (def, figure) in OF_CLUSTERS {
+        metric_header(out, def)?;
+        for (cluster, one) in &done.clusters {
+            if let Some(value) = figure(one) {
+                line(out, def, &[cluster], value)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn flag(is: bool) -> f64 {

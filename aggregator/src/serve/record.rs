@@ -32,6 +32,30 @@ pub struct State {
 pub struct Counts {
     /// Groups deleted from the Pushgateway.
     pub groups_deleted: AtomicU64,
+    /// What collections did.
+    pub collections: Mutex<Collections>,
+}
+
+/// What the collections of this service did.
+#[derive(Clone, Debug, Default)]
+pub struct Collections {
+    /// By cluster.
+    pub clusters: BTreeMap<String, Collection>,
+    /// Bytes of the archive after the last one: raw and processed.
+    pub bytes: Option<(u64, u64)>,
+}
+
+/// What they did for a cluster.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Collection {
+    /// When it last succeeded.
+    pub last_success: Option<Timestamp>,
+    /// Runs that were new or had changed.
+    pub runs: u64,
+    /// Jobs that could not be read.
+    pub malformed: u64,
+    /// Up to when the archive has everything.
+    pub covered_until: Option<i64>,
 }
 
 /// What became of a task.

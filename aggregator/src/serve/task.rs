@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::task::JoinHandle;
 
+use super::collecting;
 use super::leader::Leadership;
 use super::record::{Counts, Record};
 use crate::config::Config;
@@ -38,8 +39,20 @@ pub struct Setup {
 /// Makes a task; `None` if it is switched off.
 type Make = fn(&Setup) -> anyhow::Result<Option<Task>>;
 
-/// Every task of the service, in alphabetical order. `collect` goes in front.
-pub const TASKS: &[Make] = &[pushgateway];
+/// Every task of the service, in alphabetical order.
+pub const TASKS: &[Make] = &[collect, pushgateway];
+
+/// Brings what Slurm's database knows into the archive.
+fn collect(setup: &Setup) -> anyhow::Result<Option<Task>> {
+    let config = &setup.config.collect;
+    if !config.enabled {
+        return Ok(None);
+    }
+    let setup = setup.clone();
+    Ok(Some(Task::new("collect", config.schedule.clone(), move |shutdown| {
+        collecting::run(setup.clone(), shutdown)
+    })))
+}
 
 /// Deletes the groups of silent agents from the Pushgateway.
 fn pushgateway(setup: &Setup) -> anyhow::Result<Option<Task>> {

@@ -15,6 +15,9 @@ fn config(dir: &Path) -> Config {
     config.serve.listen = ([127, 0, 0, 1], 0).into();
     config.serve.socket = dir.join("s.sock");
     config.serve.state = dir.join("state");
+    config.archive.directory = crate::config::Location::Directory(dir.join("archive"));
+    // It would ask the Slurm of this machine.
+    config.collect.enabled = false;
     config
 }
 

@@ -215,8 +215,8 @@ pub struct Waste {
     pub system: f64,
     /// Held by completed runs whose use nobody measured: how much of it was waste is not known.
     pub unknown: f64,
-    /// Hours held by runs of which the waste is known.
-    pub judged: f64,
+    /// Held by completed runs whose use was measured.
+    pub measured: f64,
 }
 
 impl Waste {
@@ -227,8 +227,7 @@ impl Waste {
             Cause::NotUsed => {
                 self.not_used += hours.idle().unwrap_or(0.0);
                 self.unknown += hours.unmeasured();
-                self.judged += hours.measured;
-                return;
+                self.measured += hours.measured;
             }
             Cause::Failed => self.failed += lost,
             Cause::Timeout => self.timeout += lost,
@@ -236,19 +235,18 @@ impl Waste {
             Cause::OutOfMemory => self.out_of_memory += lost,
             Cause::System => self.system += lost,
         }
-        self.judged += lost;
     }
 
-    /// The hours of one cause.
+    /// The hours of one cause; `None` if no completed run was measured, where it is about those.
     #[must_use]
-    pub fn of(&self, cause: Cause) -> f64 {
+    pub fn of(&self, cause: Cause) -> Option<f64> {
         match cause {
-            Cause::NotUsed => self.not_used,
-            Cause::Failed => self.failed,
-            Cause::Timeout => self.timeout,
-            Cause::Cancelled => self.cancelled,
-            Cause::OutOfMemory => self.out_of_memory,
-            Cause::System => self.system,
+            Cause::NotUsed => (self.measured > 0.0 || self.unknown == 0.0).then_some(self.not_used),
+            Cause::Failed => Some(self.failed),
+            Cause::Timeout => Some(self.timeout),
+            Cause::Cancelled => Some(self.cancelled),
+            Cause::OutOfMemory => Some(self.out_of_memory),
+            Cause::System => Some(self.system),
         }
     }
 
@@ -256,8 +254,8 @@ impl Waste {
     /// it is not known are in [`Waste::unknown`], not in here.
     #[must_use]
     pub fn total(&self) -> Option<f64> {
-        let total = Cause::ALL.iter().map(|cause| self.of(*cause)).sum();
-        (self.judged > 0.0 || self.unknown == 0.0).then_some(total)
+        let total = Cause::ALL.iter().filter_map(|cause| self.of(*cause)).sum();
+        (total > 0.0 || self.of(Cause::NotUsed).is_some()).then_some(total)
     }
 }
 

@@ -30,12 +30,28 @@ use crate::time::Timestamp;
 use crate::window::Window;
 use day::DaySum;
 use hours::{Sums, Took};
-use part::{Order, Parts, Queues, Run};
+use part::{Parts, Queues, Run};
 use place::Places;
 use quantile::Spread;
 use row::Row;
 use scope::{Choices, Groups, Scope};
 use state::States;
+
+/// Rows that are counted together.
+const AT_ONCE: usize = 256;
+
+/// A row and what it comes to.
+struct Counted<'a> {
+    row: &'a Row,
+    /// What it took in the window.
+    run: Run,
+    /// What it took in all its time.
+    whole: Took,
+    /// When it held resources; the moment that it belongs to if it held none.
+    held: Result<Window, Timestamp>,
+    /// The small number of its user.
+    user: usize,
+}
 
 /// The sums while rows come in.
 #[derive(Debug)]
@@ -45,8 +61,6 @@ pub struct Summary {
     /// The number of names that `choices` was made with.
     names: Option<usize>,
     groups: Groups,
-    /// Users as small numbers, for sets of them.
-    order: Order,
     users: Parts,
     accounts: Parts,
     queues: Queues,
@@ -69,7 +83,6 @@ impl Summary {
             choices: Choices::default(),
             names: None,
             groups: Groups::default(),
-            order: Order::default(),
             users: Parts::default(),
             accounts: Parts::default(),
             queues: Queues::default(),
@@ -89,10 +102,15 @@ impl Summary {
             self.choices = Choices::new(&self.scope.filter, names);
             self.names = Some(names.len());
         }
-        for row in rows {
-            if self.choices.admit(row) && self.in_groups(row, names) {
-                self.count(row, names);
+        let mut runs = Vec::with_capacity(AT_ONCE);
+        for rows in rows.chunks(AT_ONCE) {
+            runs.clear();
+            for row in rows {
+                if self.choices.admit(row) && self.in_groups(row, names) {
+                    runs.extend(self.run(row, names));
+                }
             }
+            self.count(&runs);
         }
     }
 
@@ -104,35 +122,51 @@ impl Summary {
         }
     }
 
-    fn count(&mut self, row: &Row, names: &Names) {
+    /// What a row comes to; `None` if it is not of the window.
+    fn run<'a>(&mut self, row: &'a Row, names: &Names) -> Option<Counted<'a>> {
         let window = self.scope.window;
         let held = row.held();
         let moment = row.end.or(row.start).unwrap_or(row.submit);
         let share = held.map_or(0.0, |held| window.share_of(held));
         if share <= 0.0 && (held.is_some() || !window.holds(moment)) {
-            return;
+            return None;
         }
-        let user = self.order.of(row.user);
         let whole = held.map(|held| took(row, held)).unwrap_or_default();
-        match held {
-            Some(held) => day::add(&self.scope.days, &mut self.days, row, user, (held, &whole)),
-            None => day::add_moment(&self.scope.days, &mut self.days, row, user, moment),
-        }
         let cause = self.states.cause(row.state, names);
         let run = Run {
             cause: row.end.map(|_| cause),
             took: whole.share(share),
             wait: wait(row, |start| window.holds(start)),
         };
-        self.users.add(row.user, &run, user);
-        self.accounts.add(row.account, &run, user);
-        self.queues.add([row.cluster, row.partition, row.qos], &run, user);
-        self.states.add(row.state, &run);
-        if held.is_some() {
-            self.places.add(row, &run);
+        Some(Counted { row, run, whole, held: held.ok_or(moment), user: self.users.user(row.user) })
+    }
+
+    /// Counts runs, table by table: one table stays in the cache for all of them.
+    fn count(&mut self, runs: &[Counted<'_>]) {
+        for Counted { run, user, .. } in runs {
+            self.users.add_user(*user, run);
         }
-        if held.is_some() && row.end.is_some() {
-            self.spread(row, &whole);
+        for Counted { row, run, user, .. } in runs {
+            self.accounts.add(row.account, run, *user);
+        }
+        for Counted { row, run, user, .. } in runs {
+            self.queues.add([row.cluster, row.partition, row.qos], run, *user);
+        }
+        let days = &self.scope.days;
+        for Counted { row, whole, held, user, .. } in runs {
+            match held {
+                Ok(held) => day::add(days, &mut self.days, row, *user, (*held, whole)),
+                Err(moment) => day::add_moment(days, &mut self.days, row, *user, *moment),
+            }
+        }
+        for Counted { row, run, whole, held, .. } in runs {
+            self.states.add(row.state, run);
+            if held.is_ok() {
+                self.places.add(row, run);
+                if row.end.is_some() {
+                    self.spread(row, whole);
+                }
+            }
         }
     }
 

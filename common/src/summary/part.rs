@@ -22,13 +22,13 @@ pub(super) struct Run {
 
 /// Small numbers for the names of one kind, in the order in which they were seen.
 #[derive(Debug, Default)]
-pub(super) struct Order {
+struct Order {
     places: Vec<Option<u32>>,
     names: Vec<Name>,
 }
 
 impl Order {
-    pub(super) fn of(&mut self, name: Name) -> usize {
+    fn of(&mut self, name: Name) -> usize {
         if let Some(Some(place)) = self.places.get(name.index()) {
             return *place as usize;
         }
@@ -84,13 +84,13 @@ const ENDS: usize = Cause::ALL.len() + 1;
 /// The sums of one name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Part {
-    ends: [Alike; ENDS],
     wait: Waits,
     users: Bits,
+    ends: [Alike; ENDS],
 }
 
 impl Part {
-    fn add(&mut self, run: &Run, user: usize) {
+    fn add(&mut self, run: &Run) {
         let end = run.cause.map_or(ENDS - 1, |cause| cause as usize);
         if let Some(alike) = self.ends.get_mut(end) {
             alike.add(&run.took);
@@ -98,7 +98,6 @@ impl Part {
         if let Some(wait) = run.wait {
             self.wait.add(wait);
         }
-        self.users.insert(user);
     }
 
     pub(super) fn merge(&mut self, other: &Part) {
@@ -150,7 +149,27 @@ impl Parts {
     /// Counts a run under a name; `user` is the small number of its user.
     pub(super) fn add(&mut self, name: Name, run: &Run, user: usize) {
         if let Some(part) = self.at(name) {
-            part.add(run, user);
+            part.add(run);
+            part.users.insert(user);
+        }
+    }
+
+    /// The small number of a user, where these are the sums by user.
+    pub(super) fn user(&mut self, name: Name) -> usize {
+        let user = self.order.of(name);
+        if self.parts.len() <= user {
+            self.parts.resize(user + 1, Part::default());
+            if let Some(part) = self.parts.get_mut(user) {
+                part.users.insert(user);
+            }
+        }
+        user
+    }
+
+    /// Counts a run of the user of this number.
+    pub(super) fn add_user(&mut self, user: usize, run: &Run) {
+        if let Some(part) = self.parts.get_mut(user) {
+            part.add(run);
         }
     }
 
@@ -170,30 +189,35 @@ pub(super) type Queue = [Name; 3];
 /// The sums by queue. There are few of them, so three tables cost a row one sum.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
-    queues: Vec<(Queue, Part)>,
+    /// Apart from the sums, so that looking for one stays within a few lines of cache.
+    queues: Vec<Queue>,
+    parts: Vec<Part>,
     places: HashMap<Queue, usize>,
     last: usize,
 }
 
 impl Queues {
     pub(super) fn add(&mut self, queue: Queue, run: &Run, user: usize) {
-        // A small site has a few queues, and rows come in bunches.
-        if self.queues.get(self.last).is_none_or(|(last, _)| *last != queue) {
+        // Rows come in bunches.
+        if self.queues.get(self.last) != Some(&queue) {
             self.last = self.find(queue);
         }
-        if let Some((_, part)) = self.queues.get_mut(self.last) {
-            part.add(run, user);
+        if let Some(part) = self.parts.get_mut(self.last) {
+            part.add(run);
+            part.users.insert(user);
         }
     }
 
+    /// Most sites have a dozen queues, for which a look at each is quicker than a hash.
     fn find(&mut self, queue: Queue) -> usize {
-        if let Some(place) = self.queues.iter().take(32).position(|(known, _)| *known == queue) {
+        if let Some(place) = self.queues.iter().take(32).position(|known| *known == queue) {
             return place;
         }
         let next = self.queues.len();
         let place = *self.places.entry(queue).or_insert(next);
         if place == next {
-            self.queues.push((queue, Part::default()));
+            self.queues.push(queue);
+            self.parts.push(Part::default());
         }
         place
     }
@@ -201,7 +225,7 @@ impl Queues {
     /// The sums by one of the three.
     pub(super) fn by(&self, which: fn(&Queue) -> Name) -> Parts {
         let mut parts = Parts::default();
-        for (queue, part) in &self.queues {
+        for (queue, part) in self.queues.iter().zip(&self.parts) {
             if let Some(sum) = parts.at(which(queue)) {
                 sum.merge(part);
             }

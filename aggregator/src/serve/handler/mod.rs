@@ -4,6 +4,7 @@
 //! and its line in [`HANDLERS`]. Who asks stands in [`Call::peer`], as the kernel says; a handler
 //! must tell everyone but the administrator only what is his own.
 
+pub mod jobs;
 pub mod status;
 
 use std::future::Future;
@@ -55,7 +56,10 @@ pub type Answer = Pin<Box<dyn Future<Output = anyhow::Result<Value>> + Send>>;
 pub type Handler = fn(Call) -> Answer;
 
 /// Every command that the service answers, in alphabetical order.
-pub const HANDLERS: &[(&str, Handler)] = &[("status", |call| Box::pin(status::answer(call)))];
+pub const HANDLERS: &[(&str, Handler)] = &[
+    ("jobs", |call| Box::pin(jobs::answer(call))),
+    ("status", |call| Box::pin(status::answer(call))),
+];
 
 /// The one of that name, with the name from the list.
 #[must_use]

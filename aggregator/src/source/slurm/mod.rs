@@ -4,3 +4,4 @@ pub mod command;
 pub mod lines;
 pub mod marks;
 pub mod sacct;
+pub mod settings;

@@ -1,0 +1,227 @@
+//! The archive's runs, one by one, for those who ask for a user's jobs.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use arrow_array::RecordBatch;
+use steward_common::time::Timestamp;
+use steward_common::window::Window;
+
+use super::manifest::Manifest;
+use super::read::{Table, Wanted, real, texts, times, whole};
+use super::{Archive, ArchiveError, Day, Part};
+use crate::jobs::{Answer, JobRun, Question, Whose, is_like};
+
+/// What is told of a run.
+const COLUMNS: &[&str] = &[
+    "account",
+    "alloc_cpus",
+    "alloc_gpus",
+    "cluster",
+    "elapsed_seconds",
+    "end_time",
+    "gpu_used_seconds",
+    "is_complete",
+    "job_id",
+    "job_id_raw",
+    "job_name",
+    "max_rss_mb",
+    "node_list",
+    "partition",
+    "req_mem_mb",
+    "start_time",
+    "state",
+    "submit_time",
+    "total_cpu_seconds",
+    "user",
+    "wait_seconds",
+];
+
+impl Archive {
+    /// The runs that are asked for. Somebody's own jobs are nobody's here: whoever asks for them
+    /// must have said whose they are.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn jobs(&self, question: &Question) -> Result<Answer, ArchiveError> {
+        let Some(window) = question.window() else { return Ok(Answer::default()) };
+        // Everything is opened before anything is read: then no writer can change what we see.
+        let mut tables =
+            self.consistently(|manifest| self.newest_first(manifest, question, window))?;
+        tables.sort_by_key(|(before, _)| Reverse(*before));
+        let mut newest = Newest::new(question.limit);
+        for (before, table) in tables {
+            if newest.needs_nothing_before(before) {
+                newest.cut = true;
+                break;
+            }
+            let wanted = wanted(question);
+            for batch in table.matching(COLUMNS, wanted, "submit_time", window.to())? {
+                add(&batch?, window, &mut newest);
+            }
+        }
+        Ok(newest.answer())
+    }
+
+    /// The files that may hold runs of the window, each with the moment before which all of its
+    /// runs were submitted; `None` if a writer was quicker.
+    #[allow(clippy::type_complexity, reason = "a list of pairs, or none")]
+    fn newest_first(
+        &self,
+        manifest: &Manifest,
+        question: &Question,
+        window: Window,
+    ) -> Result<Option<Vec<(Timestamp, Table)>>, ArchiveError> {
+        let mut tables = Vec::new();
+        for (name, entry) in &manifest.clusters {
+            if !question.clusters.is_empty() && !question.clusters.contains(name) {
+                continue;
+            }
+            for (day, file) in entry.days.range(Day::of(window.from())..) {
+                let Some(table) = self.open(name, Part::Day(*day), *file)? else { return Ok(None) };
+                tables.push((day.end(), table));
+            }
+            if let Some(file) = entry.open {
+                let Some(table) = self.open(name, Part::Open, file)? else { return Ok(None) };
+                tables.push((Timestamp::new(i64::MAX), table));
+            }
+        }
+        Ok(Some(tables))
+    }
+}
+
+/// What the texts of a run must be like. The user comes first: few are left after that.
+fn wanted(question: &Question) -> Vec<Wanted> {
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut one_of = |column: &'static str, names: &[String]| {
+        let names = names.to_vec();
+        wanted.push((column, Box::new(move |text| names.iter().any(|name| name == text))));
+    };
+    match &question.whose {
+        Whose::All => {}
+        Whose::Own => one_of("user", &[]),
+        Whose::Of(users) => one_of("user", users),
+    }
+    for (column, names) in [
+        ("account", &question.accounts),
+        ("partition", &question.partitions),
+        ("state", &question.states),
+    ] {
+        if !names.is_empty() {
+            one_of(column, names);
+        }
+    }
+    if let Some(pattern) = question.name.clone() {
+        wanted.push(("job_name", Box::new(move |text| is_like(text, &pattern))));
+    }
+    wanted
+}
+
+/// The newest runs, so many at most.
+struct Newest {
+    limit: usize,
+    /// The oldest on top.
+    runs: BinaryHeap<Reverse<ByAge>>,
+    cut: bool,
+}
+
+struct ByAge(JobRun);
+
+impl PartialEq for ByAge {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.age() == other.0.age()
+    }
+}
+
+impl Eq for ByAge {}
+
+impl PartialOrd for ByAge {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ByAge {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.age().cmp(&other.0.age())
+    }
+}
+
+impl Newest {
+    fn new(limit: usize) -> Newest {
+        let limit = if limit == 0 { usize::MAX } else { limit };
+        Newest { limit, runs: BinaryHeap::new(), cut: false }
+    }
+
+    fn push(&mut self, run: JobRun) {
+        self.runs.push(Reverse(ByAge(run)));
+        if self.runs.len() > self.limit {
+            self.runs.pop();
+            self.cut = true;
+        }
+    }
+
+    /// Whether there are enough runs that were submitted at this moment or later.
+    fn needs_nothing_before(&self, moment: Timestamp) -> bool {
+        let oldest = self.runs.peek().map(|Reverse(ByAge(run))| run.submit_time);
+        self.runs.len() >= self.limit && oldest.is_some_and(|oldest| oldest >= moment.get())
+    }
+
+    fn answer(self) -> Answer {
+        let runs = self.runs.into_sorted_vec();
+        Answer { runs: runs.into_iter().map(|Reverse(ByAge(run))| run).collect(), cut: self.cut }
+    }
+}
+
+/// Adds the runs of a batch that waited or ran in the window.
+fn add(batch: &RecordBatch, window: Window, newest: &mut Newest) {
+    use arrow_array::Array;
+    use arrow_array::cast::AsArray;
+
+    let text = |column: &str| texts(batch, column).map(|text| text.unwrap_or_default().to_owned());
+    let small = |column: &str| {
+        whole(batch, column).map(|value| value.and_then(|value| u32::try_from(value).ok()))
+    };
+    let seconds = |column: &str| times(batch, column).map(|moment| moment.map(Timestamp::get));
+    let complete = batch.column_by_name("is_complete").and_then(|column| column.as_boolean_opt());
+    let (mut cluster, mut job_id, mut user) = (text("cluster"), text("job_id"), text("user"));
+    let (mut name, mut account) = (text("job_name"), text("account"));
+    let (mut partition, mut state) = (text("partition"), text("state"));
+    let mut nodes = text("node_list");
+    let (mut raw, mut wait) = (small("job_id_raw"), small("wait_seconds"));
+    let (mut elapsed, mut cpus) = (small("elapsed_seconds"), small("alloc_cpus"));
+    let mut gpus = small("alloc_gpus");
+    let (mut submit, mut start) = (seconds("submit_time"), seconds("start_time"));
+    let mut end = seconds("end_time");
+    let (mut cpu, mut gpu) = (real(batch, "total_cpu_seconds"), real(batch, "gpu_used_seconds"));
+    let (mut asked, mut peak) = (real(batch, "req_mem_mb"), real(batch, "max_rss_mb"));
+    for row in 0..batch.num_rows() {
+        let ended = complete.is_some_and(|column| column.is_valid(row) && column.value(row));
+        let run = JobRun {
+            cluster: cluster.next().unwrap_or_default(),
+            job_id: job_id.next().unwrap_or_default(),
+            job_id_raw: raw.next().flatten(),
+            user: user.next().unwrap_or_default(),
+            job_name: name.next().unwrap_or_default(),
+            account: account.next().unwrap_or_default(),
+            partition: partition.next().unwrap_or_default(),
+            state: state.next().unwrap_or_default(),
+            submit_time: submit.next().flatten().unwrap_or(0),
+            start_time: start.next().flatten(),
+            end_time: end.next().flatten().filter(|_| ended),
+            wait_seconds: wait.next().flatten(),
+            elapsed_seconds: elapsed.next().flatten(),
+            alloc_cpus: cpus.next().flatten(),
+            alloc_gpus: gpus.next().flatten(),
+            total_cpu_seconds: cpu.next().flatten(),
+            gpu_used_seconds: gpu.next().flatten(),
+            req_mem_mb: asked.next().flatten(),
+            max_rss_mb: peak.next().flatten(),
+            node_list: nodes.next().unwrap_or_default(),
+        };
+        let over = run.end_time.is_some_and(|end| end < window.from().get());
+        if run.submit_time < window.to().get() && !over {
+            newest.push(run);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What was wasted, why, and by whom.
+
+use steward_common::summary::cause::Cause;
+use steward_common::summary::hours::{Hours, Waste};
+use steward_common::summary::report::{Line, Report};
+
+use crate::output::number::hours;
+use crate::output::sheet::{Cell, Chart, Field, Sheet, Tone, always, drop, hide, program};
+
+fn cause_name(cause: Cause) -> &'static str {
+    match cause {
+        Cause::NotUsed => "Asked for, not used",
+        Cause::Failed => "Failed",
+        Cause::Timeout => "Time limit",
+        Cause::Cancelled => "Cancelled",
+        Cause::OutOfMemory => "Out of memory",
+        Cause::System => "System",
+    }
+}
+
+pub(super) fn waste(report: &Report) -> Sheet {
+    type Row<'a> = (Cause, &'a Line);
+    fn share(waste: &Waste, hours: &Hours, cause: Cause) -> Cell {
+        let ended = hours.ended();
+        Cell::share(waste.of(cause).filter(|_| ended > 0.0).map(|wasted| wasted / ended))
+    }
+    fn of(waste: &Waste, cause: Cause) -> Cell {
+        Cell::number(waste.of(cause))
+    }
+    let fields: &[Field<Row>] = &[
+        (always("cause", "Cause"), |(cause, _)| Cell::text(cause_name(*cause))),
+        (always("cpu_hours_wasted", "CPU hours"), |(cause, all)| of(&all.waste.cpu, *cause)),
+        (always("cpu_hours_wasted_percent", "% held"), |(cause, all)| {
+            share(&all.waste.cpu, &all.tally.cpu, *cause)
+        }),
+        (drop(1, "memory_gib_hours_wasted", "Mem GiB-hrs"), |(cause, all)| {
+            of(&all.waste.memory, *cause)
+        }),
+        (hide(1, "gpu_hours_wasted", "GPU hours"), |(cause, all)| of(&all.waste.gpu, *cause)),
+        (program("key"), |(cause, _)| Cell::text(cause.key())),
+    ];
+    let rows: Vec<Row> = Cause::ALL.into_iter().map(|cause| (cause, &report.total)).collect();
+    let mut sheet = Sheet::new("waste", "Waste by cause", fields, &rows).charts(&[Chart {
+        title: "CPU-hours wasted, by cause",
+        key: "cpu_hours_wasted",
+        tone: Tone::Waste,
+    }]);
+    let waste = &report.total.waste;
+    let unknown: Vec<String> = [
+        (waste.cpu.unknown, "CPU-hours"),
+        (waste.memory.unknown, "GiB-hours of memory"),
+        (waste.gpu.unknown, "GPU-hours"),
+    ]
+    .into_iter()
+    .filter(|(unknown, _)| *unknown > 0.0)
+    .map(|(unknown, unit)| format!("{} {unit}", hours(unknown)))
+    .collect();
+    if !unknown.is_empty() {
+        sheet.notes.push(format!(
+            "Not known, because nobody measured what completed jobs used: {}.",
+            unknown.join(", ")
+        ));
+    }
+    sheet.notes.push(
+        "A completed job wastes what it held and did not use; one that ended otherwise loses all \
+         that it held."
+            .to_owned(),
+    );
+    sheet
+}
+
+pub(super) fn wasters(report: &Report) -> Sheet {
+    let fields: &[Field<Line>] = &[
+        (always("user", "User"), |line| Cell::text(&line.name)),
+        (always("cpu_hours_wasted", "CPU hours"), |line| Cell::number(line.waste.cpu.total())),
+        (drop(2, "memory_gib_hours_wasted", "GiB-hours"), |line| {
+            Cell::number(line.waste.memory.total())
+        }),
+        (hide(3, "gpu_hours_wasted", "GPU hours"), |line| Cell::number(line.waste.gpu.total())),
+        (drop(1, "cpu_hours_wasted_percent", "% held"), |line| {
+            let ended = line.tally.cpu.ended();
+            Cell::share(line.waste.cpu.total().filter(|_| ended > 0.0).map(|wasted| wasted / ended))
+        }),
+        (drop(4, "cpu_hours_not_used", "Not used"), |line| {
+            Cell::number(line.waste.cpu.of(Cause::NotUsed))
+        }),
+        (drop(5, "cpu_hours_failed", "Failed"), |line| Cell::Number(line.waste.cpu.failed)),
+        (hide(6, "cpu_hours_timeout", "Timeout"), |line| Cell::Number(line.waste.cpu.timeout)),
+        (hide(7, "cpu_hours_cancelled", "Cancel"), |line| Cell::Number(line.waste.cpu.cancelled)),
+        (hide(8, "cpu_hours_out_of_memory", "Memory"), |line| {
+            Cell::Number(line.waste.cpu.out_of_memory)
+        }),
+        (hide(9, "cpu_hours_system", "System"), |line| Cell::Number(line.waste.cpu.system)),
+        (hide(10, "cpu_hours_waste_unknown", "Unknown"), |line| {
+            Cell::Number(line.waste.cpu.unknown)
+        }),
+        (program("memory_gib_hours_waste_unknown"), |line| Cell::Number(line.waste.memory.unknown)),
+        (program("gpu_hours_waste_unknown"), |line| Cell::Number(line.waste.gpu.unknown)),
+        (program("cpu_hours_idle"), |line| Cell::number(line.tally.cpu.idle())),
+        (program("memory_gib_hours_idle"), |line| Cell::number(line.tally.memory.idle())),
+    ];
+    let mut sheet = Sheet::new("wasters", "Most CPU-hours wasted", fields, report.wasters())
+        .charts(&[Chart {
+            title: "CPU-hours wasted by user",
+            key: "cpu_hours_wasted",
+            tone: Tone::Waste,
+        }]);
+    sheet.top = 10;
+    sheet
+}
