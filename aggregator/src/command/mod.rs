@@ -4,6 +4,7 @@
 //! line and its line in `commands!`.
 
 pub mod analyze;
+pub mod archive;
 pub mod collect;
 pub mod config;
 pub mod jobs;
@@ -113,6 +114,7 @@ macro_rules! commands {
 
 commands! {
     Analyze analyze,
+    Archive archive,
     Collect collect,
     Config config,
     Jobs jobs,
