@@ -16,6 +16,7 @@ mod numbers;
 mod outputs;
 mod promql;
 mod push;
+mod readers;
 mod runs;
 mod serve;
 mod steps;
