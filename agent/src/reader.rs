@@ -175,6 +175,8 @@ impl Readers {
             return VecDeque::new();
         }
         let mut moved = (0, Instant::now());
+        // The job that was told last. Until the reader takes the next, it stands as the current one.
+        let mut told: Option<Key> = None;
         while waiting > 0 {
             match self.done.1.recv_timeout(LOOK) {
                 Ok(reading) if self.is_back(&reading.task) => {
@@ -183,6 +185,7 @@ impl Readers {
                 }
                 Ok(reading) => {
                     waiting -= 1;
+                    told = Some(reading.task.key.clone());
                     outcome.read.push(reading);
                     moved = (batch.progress.steps.load(Ordering::Relaxed), Instant::now());
                 }
@@ -206,8 +209,8 @@ impl Readers {
                 batch.abandoned.store(true, Ordering::SeqCst);
                 let left = std::mem::take(&mut *lock(&batch.tasks));
                 let current = lock(&batch.current).take();
-                // It may have come to an end at this very moment.
-                let mut done = false;
+                // It may have come to an end at this very moment, or before and not moved on since.
+                let mut done = current.as_ref().is_some_and(|(key, _)| told.as_ref() == Some(key));
                 while let Ok(reading) = self.done.1.try_recv() {
                     if self.is_back(&reading.task) {
                         outcome.unread.push(reading.task);

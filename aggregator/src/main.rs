@@ -12,6 +12,11 @@ use steward_aggregator::shutdown;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::level_filters::LevelFilter;
 
+/// A file of the archive is tens of columns that are built, written and thrown away again and again;
+/// the system's allocator hands each back to the kernel, which costs a third of the time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let mut cli = Cli::parse();
     let settings = cli.settings.load().or_else(|error| cli.command.without_settings(error));

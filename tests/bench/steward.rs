@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
+use steward_tests::sacct_text::CLUSTER;
 
 use crate::measure::{self, Cost};
 use crate::text::Text;
@@ -64,7 +65,7 @@ impl Archive {
         let config = directory.join("steward.toml");
         // A Rust string's quotes and escapes are TOML's, for paths that anybody has.
         let lines = format!(
-            "[archive]\ndirectory = {data:?}\n{raw}\n[slurm]\nsacct = {sacct:?}\nclusters = []\n"
+            "[archive]\ndirectory = {data:?}\n{raw}\n[slurm]\nsacct = {sacct:?}\nclusters = [{CLUSTER:?}]\n"
         );
         fs::write(&config, lines)?;
         Ok(Archive {

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use steward_agent::config::Span;
 use steward_common::metric::{CATALOGUE, Set};
 use steward_tests::agent::{Process, RunningAgent, config, run};
 use steward_tests::exposition::{Exposition, Sample};
@@ -87,7 +88,9 @@ const ONLY_V2: [&str; 7] = [
 
 #[test]
 fn every_metric_of_the_catalogue_is_exposed_for_a_busy_job() {
-    let agent = RunningAgent::start(config());
+    let mut settings = config();
+    settings.threads.interval = Span(Duration::from_secs(1));
+    let agent = RunningAgent::start(settings);
     let job = submit(
         "stw-bob",
         &["-p", "gpu", "--gres=gpu:1"],
@@ -95,6 +98,8 @@ fn every_metric_of_the_catalogue_is_exposed_for_a_busy_job() {
     );
     let metrics = agent.wait_for("rates", PATIENCE, |metrics| {
         metrics.job("jobs_cpu_percent_per_core", &job.id)?;
+        // Threads are read at an interval of their own.
+        metrics.job("jobs_cpus_reachable", &job.id)?;
         Some(metrics.clone())
     });
     let v1 = steward_tests::testbed::Testbed::get().is_v1();

@@ -4,13 +4,16 @@
 //! being done.
 
 pub mod agent;
+pub mod centre;
 pub mod cgroups;
 pub mod exposition;
 pub mod fixture;
 pub mod gateway;
 pub mod http;
 pub mod hung;
+pub mod object_storage;
 pub mod prometheus;
+pub mod python;
 pub mod sacct_text;
 pub mod service;
 pub mod shared;

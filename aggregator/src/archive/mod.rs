@@ -10,6 +10,7 @@
 //!
 //! No other module knows Arrow or Parquet.
 
+pub mod bucket;
 pub mod column;
 pub mod day;
 pub mod jobs;
@@ -31,6 +32,8 @@ pub use store::{Archive, Change, Part};
 
 use std::sync::Arc;
 
+use twox_hash::XxHash3_64;
+
 use crate::config::{Config, Location};
 
 /// The archive at a place, which need not be the one of the configuration.
@@ -43,10 +46,15 @@ pub fn open(place: &Location, config: &Config) -> Result<Archive, ArchiveError> 
             let shelf = Arc::new(shelf::Directory::new(root));
             Ok(Archive::new(shelf, root.join(LOCK)))
         }
-        Location::S3 { .. } => Err(ArchiveError::Content {
-            path: config.serve.state.clone(),
-            why: format!("{place}: object storage is not supported yet"),
-        }),
+        Location::S3 { bucket, prefix } => {
+            let settings = &config.archive.s3;
+            let shelf = Arc::new(bucket::Bucket::new(bucket, prefix, settings)?);
+            // Object storage has no locks: who changes the archive does so on one machine.
+            let service = settings.endpoint.as_deref().unwrap_or_default();
+            let digest = XxHash3_64::oneshot(format!("{service} {place}").as_bytes());
+            let lock = config.serve.state.join(format!("archive-{digest:016x}.lock"));
+            Ok(Archive::new(shelf, lock))
+        }
     }
 }
 

@@ -98,7 +98,10 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     }
     if !args.no_summary {
         let options = crate::analyze::options::Options::of_days(days, args.cluster.as_ref());
-        match super::analyze::text(options, &archive, &config, zone) {
+        let summary = tokio::task::spawn_blocking(move || {
+            super::analyze::text(options, &archive, &config, zone)
+        });
+        match summary.await? {
             Ok(summary) => text += &format!("\n{summary}"),
             // An archive without jobs yet has nothing to sum up.
             Err(error) => text += &format!("{error:#}\n"),

@@ -87,23 +87,43 @@ pub fn elapsed(text: &str) -> Result<Option<Duration>, ParseError> {
     }
 }
 
+/// Byte by byte, for this is read for every step of every job.
 fn used(text: &str) -> Option<Duration> {
-    let (text, nanos) = match text.split_once('.') {
-        Some((text, fraction)) => (text, nanoseconds(fraction)?),
-        None => (text, 0),
-    };
-    let (days, rest) = match text.split_once('-') {
-        Some((days, rest)) => (Some(digits(days)?), rest),
-        None => (None, text),
-    };
-    // Without a list on the heap: this is read for every step of every job.
-    let mut parts = rest.split(':');
-    let (first, second, third) = (digits(parts.next()?)?, parts.next(), parts.next());
-    let (second, third) = (digits(second?)?, third.map(digits));
-    let (hours, minutes, seconds) = match (days, third, parts.next()) {
-        (Some(_), Some(Some(third)), None) if first < 24 && second < 60 => (first, second, third),
-        (None, Some(Some(third)), None) if second < 60 => (first, second, third),
-        (None, None, None) => (0, first, second),
+    let (mut days, mut nanos) = (None, 0);
+    // The numbers between colons, from the left, and how many there are.
+    let mut parts = [0u64; 3];
+    let mut at = 0;
+    let mut has_digit = false;
+    for (place, byte) in text.bytes().enumerate() {
+        match byte {
+            b'0'..=b'9' => {
+                let part = parts.get_mut(at)?;
+                *part = part.checked_mul(10)?.checked_add(u64::from(byte - b'0'))?;
+                has_digit = true;
+                continue;
+            }
+            _ if !has_digit => return None,
+            b':' => at += 1,
+            b'-' if at == 0 && days.is_none() => {
+                days = Some(parts[0]);
+                parts[0] = 0;
+            }
+            b'.' => {
+                nanos = nanoseconds(text.get(place + 1..)?)?;
+                break;
+            }
+            _ => return None,
+        }
+        has_digit = false;
+    }
+    if !has_digit {
+        return None;
+    }
+    let [first, second, third] = parts;
+    let (hours, minutes, seconds) = match (days, at) {
+        (Some(_), 2) if first < 24 && second < 60 => (first, second, third),
+        (None, 2) if second < 60 => (first, second, third),
+        (None, 1) => (0, first, second),
         _ => return None,
     };
     if seconds >= 60 {

@@ -179,18 +179,33 @@ fn is_unset(amount: &str) -> bool {
 /// # Errors
 /// If that resource's amount cannot be read; what stands beside it is not looked at.
 pub fn amount(list: &str, name: &str) -> Result<Option<u64>, ParseError> {
-    match items(list).find(|(item, _)| *item == name) {
-        Some((_, text)) if is_unset(text) => Ok(None),
-        Some((_, text)) => binary(text, 1)
-            .map(Some)
-            .ok_or_else(|| ParseError::new("TRES", text, "an amount such as 8G or 0")),
-        None => Ok(None),
+    let of_name = |item: &str| item.strip_prefix(name)?.strip_prefix('=').map(str::len);
+    let found = pieces(list).find_map(|item| of_name(item).map(|size| (item, size)));
+    let Some(text) = found.and_then(|(item, size)| item.get(item.len() - size..)) else {
+        return Ok(None);
+    };
+    if is_unset(text) {
+        return Ok(None);
     }
+    let wrong = || ParseError::new("TRES", text, "an amount such as 8G or 0");
+    binary(text, 1).map(Some).ok_or_else(wrong)
+}
+
+/// The list at its commas. A plain loop over the bytes: for texts this short the search that
+/// `str::split` prepares costs more than it saves.
+fn pieces(list: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(list);
+    std::iter::from_fn(move || {
+        let list = rest?;
+        let end = list.bytes().position(|byte| byte == b',');
+        rest = end.and_then(|end| list.get(end + 1..));
+        end.map_or(Some(list), |end| list.get(..end))
+    })
 }
 
 /// The resources of a list with their amounts as text, without those that are no pair.
-pub fn items(list: &str) -> impl Iterator<Item = (&str, &str)> {
-    list.split(',').filter_map(|item| item.split_once('='))
+fn items(list: &str) -> impl Iterator<Item = (&str, &str)> {
+    pieces(list).filter_map(|item| item.split_once('='))
 }
 
 /// GPUs of a list, and their types as `a100=2,v100=1` in order of names. The untyped figure counts

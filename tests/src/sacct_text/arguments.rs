@@ -11,6 +11,12 @@ pub enum Request {
     HelpFormat,
     /// Rows of the time from the first until before the second.
     Rows(u64, u64),
+    /// Those of them that were cancelled and ended in that time.
+    Cancelled(u64, u64),
+    /// Every run of these jobs, with the fields of this layout.
+    Jobs(Vec<u64>, Layout),
+    /// Every run of these jobs as JSON.
+    Json(Vec<u64>),
 }
 
 /// The text of `--helpformat`: four names a line.
@@ -31,7 +37,8 @@ pub fn request(
     now: u64,
 ) -> Result<Request, String> {
     let (mut from, mut until) = (now / 86_400 * 86_400, now);
-    let (mut format, mut delimiter) = (None, None);
+    let (mut format, mut delimiter, mut state) = (None, None, None);
+    let (mut jobs, mut json) = (None, false);
     let mut flags = Vec::new();
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
@@ -51,6 +58,9 @@ pub fn request(
             "-o" | "--format" => format = Some(value()?),
             "--delimiter" => delimiter = Some(value()?),
             "-M" | "--clusters" => drop(value()?),
+            "-s" | "--state" => state = Some(value()?),
+            "-j" | "--jobs" => jobs = Some(numbers(&value()?)?),
+            "--json" => json = true,
             "-a" | "--allusers" => flags.push('a'),
             "-D" | "--duplicates" => flags.push('D'),
             "-P" | "--parsable2" => flags.push('P'),
@@ -59,11 +69,27 @@ pub fn request(
             _ => return Err(format!("this stand-in for sacct does not know {argument}")),
         }
     }
-    if let Some(missing) = "aDPnc".chars().find(|flag| !flags.contains(flag)) {
+    if json {
+        let jobs = jobs.filter(|_| flags.contains(&'D'));
+        return jobs.map(Request::Json).ok_or_else(|| "JSON is for --duplicates --jobs".to_owned());
+    }
+    // Who names jobs does not name users.
+    let needed = if jobs.is_some() { "DPnc" } else { "aDPnc" };
+    if let Some(missing) = needed.chars().find(|flag| !flags.contains(flag)) {
         return Err(format!("the text is that of -a -D -P -n --noconvert; {missing} is missing"));
     }
     if delimiter.as_deref().map(str::as_bytes) != Some(&[DELIMITER]) {
         return Err("the text is delimited by 0x1f".to_owned());
+    }
+    if let Some(jobs) = jobs {
+        let format = format.unwrap_or_default();
+        let names = format.strip_suffix(",JobIDRaw").unwrap_or(&format);
+        let asked = Layout::of_names(names).filter(|asked| asked.format() == format);
+        let known = |asked: &Layout| asked.fields().iter().all(|f| layout.place(*f).is_some());
+        let asked = asked.filter(known);
+        return asked
+            .map(|asked| Request::Jobs(jobs, asked))
+            .ok_or_else(|| format!("Invalid field requested: {format}"));
     }
     if !format.is_some_and(|format| format.eq_ignore_ascii_case(&layout.format())) {
         return Err(format!("the text is that of --format={}", layout.format()));
@@ -71,7 +97,16 @@ pub fn request(
     if until < from {
         return Err("Start time is after the end time".to_owned());
     }
-    Ok(Request::Rows(from, until))
+    match state.as_deref() {
+        None => Ok(Request::Rows(from, until)),
+        Some("CANCELLED" | "CA") => Ok(Request::Cancelled(from, until)),
+        Some(other) => Err(format!("this stand-in for sacct knows no state {other}")),
+    }
+}
+
+fn numbers(list: &str) -> Result<Vec<u64>, String> {
+    let number = |text: &str| text.parse().map_err(|_| format!("Invalid job id: {text}"));
+    list.split(',').map(number).collect()
 }
 
 /// `now`, `uts1794787200` or `2026-11-16[T00:00[:00]]` in UTC. Slurm 22.05 refuses a bare number

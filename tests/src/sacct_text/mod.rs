@@ -4,6 +4,7 @@
 //! `steward-sacct-replay DIRECTORY` stands for sacct over it: a test gives Steward
 //! `[env!("CARGO_BIN_EXE_steward-sacct-replay"), DIRECTORY]` as the sacct to call.
 
+mod answer;
 mod arguments;
 mod job;
 mod random;
@@ -15,11 +16,15 @@ use std::path::Path;
 
 use steward_common::slurm::sacct::{Field, Layout};
 
+pub use answer::{json, rows};
 pub use arguments::{Request, help_format, request};
 pub use random::Random;
 pub use store::Store;
 
 const DAY: u64 = 86_400;
+
+/// The cluster whose jobs they are.
+pub const CLUSTER: &str = "bench";
 
 /// Which jobs are made.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +73,7 @@ impl Recipe {
             for run in jobs.next(submit) {
                 text.clear();
                 row::write(&layout, &run, &mut text);
-                writer.add(run.eligible(), run.end, &text)?;
+                writer.add(&run, &text)?;
                 written.runs += 1;
                 written.rows += 1 + run.steps.len() as u64;
                 written.bytes += text.len() as u64;

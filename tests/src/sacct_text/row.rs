@@ -44,7 +44,7 @@ fn job_field(job: &Job, field: Field, out: &mut Vec<u8>) {
     match field {
         Field::JobIdRaw => put!(out, "{}", job.id),
         Field::JobId => label(job, out),
-        Field::Cluster => out.extend(b"bench"),
+        Field::Cluster => out.extend(super::CLUSTER.as_bytes()),
         Field::User => put!(out, "user{:03}", job.user),
         Field::Uid => put!(out, "{}", uid(job)),
         Field::Group => put!(out, "grp{:02}", job.account),
@@ -168,7 +168,7 @@ impl Of<'_> {
                 out.push(b'.');
                 self.name(out);
             }
-            Field::Cluster => out.extend(b"bench"),
+            Field::Cluster => out.extend(super::CLUSTER.as_bytes()),
             Field::Account => account(job, out),
             Field::State => out.extend(self.state().name().as_bytes()),
             Field::ExitCode if step.kind == Kind::Extern => exit((0, 0), out),

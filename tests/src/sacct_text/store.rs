@@ -5,10 +5,14 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use steward_common::slurm::sacct::Layout;
+use steward_common::slurm::sacct::{DELIMITER, Layout};
+
+use super::job::{Job, State};
 
 /// Name of the file of those that have not ended.
 const OPEN: &str = "open";
+/// Name of the file that is written last.
+const LAYOUT: &str = "layout";
 /// A run that goes on.
 const NEVER: u64 = u64::MAX;
 const DAY: u64 = 86_400;
@@ -24,14 +28,16 @@ struct Entry {
     end: u64,
     offset: u64,
     length: u64,
+    /// 1 if it was cancelled.
+    cancelled: u64,
 }
 
 impl Entry {
-    const SIZE: usize = 40;
+    const SIZE: usize = 48;
 
     fn bytes(self) -> [u8; Entry::SIZE] {
         let mut bytes = [0; Entry::SIZE];
-        let words = [self.order, self.eligible, self.end, self.offset, self.length];
+        let words = [self.order, self.eligible, self.end, self.offset, self.length, self.cancelled];
         for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
@@ -43,7 +49,7 @@ impl Entry {
             u64::from_le_bytes(bytes[at * 8..at * 8 + 8].try_into().expect("eight bytes"))
         };
         let (order, eligible, end) = (word(0), word(1), word(2));
-        Entry { order, eligible, end, offset: word(3), length: word(4) }
+        Entry { order, eligible, end, offset: word(3), length: word(4), cancelled: word(5) }
     }
 
     /// Whether sacct counts it to the time from `from` until before `until`.
@@ -75,7 +81,8 @@ impl Writer {
     }
 
     /// Adds a run's rows.
-    pub(super) fn add(&mut self, eligible: u64, end: Option<u64>, text: &[u8]) -> io::Result<()> {
+    pub(super) fn add(&mut self, run: &Job, text: &[u8]) -> io::Result<()> {
+        let end = run.end;
         let number = end.map_or(NEVER, |end| end / DAY);
         let day = match self.days.entry(number) {
             std::collections::btree_map::Entry::Occupied(day) => day.into_mut(),
@@ -89,10 +96,11 @@ impl Writer {
         };
         let entry = Entry {
             order: self.order,
-            eligible,
+            eligible: run.eligible(),
             end: end.unwrap_or(NEVER),
             offset: day.length,
             length: text.len() as u64,
+            cancelled: u64::from(run.state == State::Cancelled),
         };
         day.index.write_all(&entry.bytes())?;
         day.text.write_all(text)?;
@@ -130,6 +138,32 @@ fn days(directory: &Path) -> io::Result<Vec<u64>> {
     Ok(days)
 }
 
+/// The number of the job that stands there.
+fn id(text: &mut File, entry: &Entry) -> io::Result<u64> {
+    text.seek(SeekFrom::Start(entry.offset))?;
+    let mut bytes = Vec::new();
+    text.take(20).read_to_end(&mut bytes)?;
+    let id = bytes.split(|byte| *byte == DELIMITER).next().unwrap_or_default();
+    let id = str::from_utf8(id).ok().and_then(|id| id.parse().ok());
+    id.ok_or_else(|| io::Error::other("the index does not fit the text"))
+}
+
+/// How many of the first entries hold what the later ones do not.
+fn partition_point(
+    entries: &[Entry],
+    mut holds: impl FnMut(&Entry) -> io::Result<bool>,
+) -> io::Result<usize> {
+    let (mut low, mut high) = (0, entries.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match holds(&entries[middle])? {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    Ok(low)
+}
+
 /// Text on disk, that can be asked as sacct can.
 #[derive(Debug)]
 pub struct Store {
@@ -159,6 +193,60 @@ impl Store {
     /// # Errors
     /// If a file cannot be read, or nobody reads any longer.
     pub fn serve(&self, from: u64, until: u64, out: &mut (impl Write + ?Sized)) -> io::Result<u64> {
+        self.pieces(from, |entry| entry.is_in(from, until), out)
+    }
+
+    /// The same for runs that were cancelled, and ended in that time.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or nobody reads any longer.
+    pub fn cancelled(
+        &self,
+        from: u64,
+        until: u64,
+        out: &mut (impl Write + ?Sized),
+    ) -> io::Result<u64> {
+        let wanted = |entry: &Entry| entry.cancelled == 1 && (from..until).contains(&entry.end);
+        self.pieces(from, wanted, out)
+    }
+
+    /// The text of every run of these jobs, in the order of submission.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn runs_of(&self, jobs: &[u64]) -> io::Result<Vec<Vec<u8>>> {
+        let mut found = Vec::new();
+        for day in days(&self.directory)? {
+            let index = fs::read(path(&self.directory, day, "index"))?;
+            let entries: Vec<Entry> = index.chunks_exact(Entry::SIZE).map(Entry::read).collect();
+            let mut text = File::open(path(&self.directory, day, "txt"))?;
+            for job in jobs {
+                // Numbers of jobs grow with the order of their submission.
+                let mut place =
+                    partition_point(&entries, |entry| Ok(id(&mut text, entry)? < *job))?;
+                while let Some(entry) = entries.get(place) {
+                    if id(&mut text, entry)? != *job {
+                        break;
+                    }
+                    text.seek(SeekFrom::Start(entry.offset))?;
+                    let mut bytes = Vec::new();
+                    (&mut text).take(entry.length).read_to_end(&mut bytes)?;
+                    found.push((entry.order, bytes));
+                    place += 1;
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found.into_iter().map(|(_, text)| text).collect())
+    }
+
+    fn pieces(
+        &self,
+        from: u64,
+        wanted: impl Fn(&Entry) -> bool,
+        out: &mut (impl Write + ?Sized),
+    ) -> io::Result<u64> {
         let mut files = Vec::new();
         let mut pieces: Vec<(usize, Entry)> = Vec::new();
         for day in days(&self.directory)? {
@@ -168,9 +256,7 @@ impl Store {
             let index = fs::read(path(&self.directory, day, "index"))?;
             let entries = index.chunks_exact(Entry::SIZE).map(Entry::read);
             let number = files.len();
-            pieces.extend(
-                entries.filter(|entry| entry.is_in(from, until)).map(|entry| (number, entry)),
-            );
+            pieces.extend(entries.filter(|entry| wanted(entry)).map(|entry| (number, entry)));
             files.push(File::open(path(&self.directory, day, "txt"))?);
         }
         pieces.sort_unstable_by_key(|(_, entry)| entry.order);
@@ -208,12 +294,12 @@ impl Store {
     /// The layout of the rows; `None` if the store is not whole.
     #[must_use]
     pub fn layout(&self) -> Option<Layout> {
-        let names = fs::read_to_string(self.directory.join("fields")).ok()?;
+        let names = fs::read_to_string(self.directory.join(LAYOUT)).ok()?;
         Layout::of_names(names.trim())
     }
 
     /// Says that all is written: rows of this layout.
     pub(super) fn seal(&self, layout: &Layout) -> io::Result<()> {
-        fs::write(self.directory.join("fields"), layout.names())
+        fs::write(self.directory.join(LAYOUT), layout.names())
     }
 }

@@ -31,7 +31,7 @@ fn each(text: &str, mut see: impl FnMut(&Row<'_>)) -> usize {
     let mut whole = 0;
     for line in text.lines() {
         let ends = row::ends(line);
-        if let Some(row) = Row::new(&layout, line, &ends) {
+        if let Some(row) = Row::new(&layout, line, 0, &ends) {
             whole += 1;
             see(&row);
         }
@@ -70,7 +70,7 @@ fn every_figure_can_be_read() {
     let text = served(&store, 0, NOW);
     each(&text, |row| {
         for field in [Field::TotalCpu, Field::UserCpu, Field::SystemCpu, Field::Suspended] {
-            assert!(duration::elapsed(row.get(field)).unwrap().is_some(), "{}", row.text());
+            assert!(duration::elapsed(row.get(field)).unwrap().is_some(), "{}", row.id().0);
         }
         for field in
             [Field::ReqTres, Field::AllocTres, Field::TresUsageInTot, Field::TresUsageInMax]
@@ -84,7 +84,7 @@ fn every_figure_can_be_read() {
         }
         let (submit, end) = (row.get(Field::Submit), row.get(Field::End));
         let (submit, end) = (submit.parse::<u64>().unwrap(), end.parse::<u64>().unwrap_or(NOW));
-        assert!(submit <= end && end <= NOW, "{}", row.text());
+        assert!(submit <= end && end <= NOW, "{}", row.id().0);
     });
     for state in ["COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "RUNNING", "PENDING", "REQUEUED"] {
         assert!(states.contains(state), "{state} is not among {states:?}");
@@ -111,7 +111,7 @@ fn a_window_holds_what_was_eligible_before_its_end_and_not_over_before_its_begin
     let mut last = String::new();
     each(&served(&store, from, until), |row| {
         if row.id().1.is_none() {
-            assert!(found.insert(key(row)), "{} comes twice", row.text());
+            assert!(found.insert(key(row)), "{} comes twice", row.id().0);
             let submit = row.get(Field::JobIdRaw).to_owned();
             assert!(last <= submit, "{last} comes before {submit}");
             last = submit;
@@ -157,11 +157,69 @@ fn the_command_line_is_that_of_sacct() {
         &["-S", "2026-13-01"],
         &["-S"],
         &["--json"],
+        &["--state=RUNNING"],
+        &["--jobs=12_3"],
         &["-S", "now", "-E", "uts7"],
     ] {
         assert!(ask(wrong).is_err(), "{wrong:?}");
     }
+    assert_eq!(
+        ask(&["--state=CANCELLED", "-S", "2026-11-15", "-E", "2026-11-16"]),
+        Ok(Request::Cancelled(NOW - DAY, NOW))
+    );
+    assert_eq!(ask(&["--jobs=7,9"]), Ok(Request::Jobs(vec![7, 9], layout.clone())));
+    assert_eq!(ask(&["--json", "--jobs=7"]), Ok(Request::Json(vec![7])));
+    let short = Layout::new(|field| layout.place(field).is_some() && !field.is_free_text());
+    let format = format!("--format={}", short.format());
+    assert_eq!(ask(&["--jobs=7", &format]), Ok(Request::Jobs(vec![7], short)));
+    assert!(ask(&["--jobs=7", "--format=JobIDRaw,Restarts,JobIDRaw"]).is_err());
     assert!(request(["-a".to_owned()], &layout, NOW).is_err());
     assert_eq!(request(["--version".to_owned()], &layout, NOW), Ok(Request::Version));
     assert_eq!(Layout::of_help(&help_format(&layout)), layout);
+}
+
+#[test]
+fn jobs_can_be_asked_for_by_number() {
+    let (_directory, store, _) = written(RECIPE);
+    let text = served(&store, NOW - DAY, NOW);
+    let id: u64 = text.split('\x1f').next().unwrap().parse().unwrap();
+    let layout = layout();
+    let runs = store.runs_of(&[id, 1]).unwrap();
+    assert_eq!(runs.len(), 1);
+    let whole = String::from_utf8(rows(&layout, &layout, &runs)).unwrap();
+    assert!(text.starts_with(&whole) && whole.starts_with(&format!("{id}\x1f")));
+    // A name with a delimiter and a line end in it.
+    let whole = whole.replacen("\x1f/scratch", "\x1fx\ny\x1f/scratch", 1);
+    let runs = [whole.clone().into_bytes()];
+    let bare = Layout::new(|field| layout.place(field).is_some() && !field.is_free_text());
+    let short = String::from_utf8(rows(&layout, &bare, &runs)).unwrap();
+    for line in short.lines() {
+        let ends = row::ends(line);
+        let row = Row::new(&bare, line, 0, &ends).expect(line);
+        assert_eq!(row.id().0, id.to_string());
+    }
+    assert_eq!(short.lines().count(), whole.lines().count() - 1);
+    let json = json(&layout, &runs);
+    let name = json["jobs"][0]["name"].as_str().unwrap();
+    assert!(name.ends_with("\x1fx\ny"), "{name:?}");
+    assert_eq!(json["jobs"][0]["steps"].as_array().unwrap().len(), short.lines().count() - 1);
+    assert_eq!(json["jobs"][0]["job_id"], id);
+}
+
+#[test]
+fn the_cancelled_of_a_day_are_those_that_ended_on_it() {
+    let (_directory, store, _) = written(RECIPE);
+    let mut text = Vec::new();
+    store.cancelled(NOW - 2 * DAY, NOW - DAY, &mut text).unwrap();
+    let (mut seen, mut never) = (0, 0);
+    each(&String::from_utf8(text).unwrap(), |row| {
+        if row.id().1.is_none() {
+            assert!(row.get(Field::State).starts_with("CANCELLED"), "{:?}", row.id());
+            let end = row.get(Field::End).parse::<u64>().unwrap();
+            assert!((NOW - 2 * DAY..NOW - DAY).contains(&end));
+            seen += 1;
+            never += usize::from(row.get(Field::Start) == "None");
+        }
+    });
+    assert!(seen > 20 && never > 0, "{seen} {never}");
 }

@@ -87,7 +87,9 @@ impl Span {
 /// Reads an answer.
 pub struct Lines<'l> {
     layout: &'l Layout,
+    /// The buffer, of which the first `filled` bytes are text.
     bytes: Vec<u8>,
+    filled: usize,
     marks: Vec<u32>,
     mended: Vec<u32>,
     rows: Vec<Span>,
@@ -106,7 +108,14 @@ impl<'l> Lines<'l> {
     /// A reader of rows of this layout.
     #[must_use]
     pub fn new(layout: &'l Layout) -> Lines<'l> {
-        Lines { layout, bytes: Vec::new(), marks: Vec::new(), mended: Vec::new(), rows: Vec::new() }
+        Lines {
+            layout,
+            bytes: Vec::new(),
+            filled: 0,
+            marks: Vec::new(),
+            mended: Vec::new(),
+            rows: Vec::new(),
+        }
     }
 
     /// Reads to the end, and shows every job to `visit`.
@@ -118,7 +127,7 @@ impl<'l> Lines<'l> {
         mut answer: impl Read,
         mut visit: impl FnMut(Piece<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.bytes.clear();
+        self.filled = 0;
         let mut block = BLOCK;
         loop {
             let ended = self.fill(&mut answer, block)?;
@@ -126,9 +135,10 @@ impl<'l> Lines<'l> {
             if ended {
                 return Ok(());
             }
-            self.bytes.drain(..done);
+            self.bytes.copy_within(done..self.filled, 0);
+            self.filled -= done;
             // Nothing was whole: the job is larger than the block.
-            block = if done == 0 { block * 2 } else { BLOCK.max(self.bytes.len() * 2) };
+            block = if done == 0 { block * 2 } else { BLOCK.max(self.filled * 2) };
             if block > LARGEST {
                 let why = "one job of sacct's answer is more than a gigabyte of text";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, why).into());
@@ -138,19 +148,23 @@ impl<'l> Lines<'l> {
 
     /// Reads until there are `block` bytes; whether that was the end.
     fn fill(&mut self, answer: &mut impl Read, block: usize) -> io::Result<bool> {
-        let mut have = self.bytes.len();
-        self.bytes.resize(block.max(have), 0);
-        while have < self.bytes.len() {
-            match answer.read(self.bytes.get_mut(have..).unwrap_or_default()) {
+        // One byte more, for the end of a last line that has none.
+        if self.bytes.len() <= block {
+            self.bytes.resize(block + 1, 0);
+        }
+        while self.filled < block {
+            match answer.read(self.bytes.get_mut(self.filled..block).unwrap_or_default()) {
                 Ok(0) => {
-                    self.bytes.truncate(have);
-                    // A last line without its end is a line.
-                    if self.bytes.last().is_some_and(|last| *last != b'\n') {
-                        self.bytes.push(b'\n');
+                    let last = self.filled.checked_sub(1).and_then(|last| self.bytes.get(last));
+                    if last.is_some_and(|last| *last != b'\n')
+                        && let Some(end) = self.bytes.get_mut(self.filled)
+                    {
+                        *end = b'\n';
+                        self.filled += 1;
                     }
                     return Ok(true);
                 }
-                Ok(read) => have += read,
+                Ok(read) => self.filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -167,11 +181,12 @@ impl<'l> Lines<'l> {
         self.marks.clear();
         self.mended.clear();
         self.rows.clear();
-        marks::find(&self.bytes, 0, &mut self.marks);
-        let text = text_of(&self.bytes);
+        let bytes = self.bytes.get(..self.filled).unwrap_or_default();
+        marks::find(bytes, 0, &mut self.marks);
+        let text = text_of(bytes);
         let mut view = View {
             layout: self.layout,
-            bytes: &self.bytes,
+            bytes,
             text: &text,
             marks: &self.marks,
             mended: &mut self.mended,

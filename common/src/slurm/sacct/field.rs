@@ -191,12 +191,14 @@ impl Layout {
 
     /// How many fields a row has, the closing id among them.
     #[must_use]
+    #[inline]
     pub fn width(&self) -> usize {
         self.fields.len() + 1
     }
 
     /// Where the field stands; `None` if this sacct does not know it.
     #[must_use]
+    #[inline]
     pub fn place(&self, field: Field) -> Option<usize> {
         self.places.get(field as usize).copied().flatten().map(usize::from)
     }

@@ -17,6 +17,7 @@ impl<'a> Row<'a> {
     /// The row that begins at `start` in the text and whose fields end at `ends`. `None` if their
     /// number is not the layout's, or the row does not end with the id it begins with.
     #[must_use]
+    #[inline]
     pub fn new(layout: &'a Layout, text: &'a str, start: usize, ends: &'a [u32]) -> Option<Self> {
         if ends.len() != layout.width() {
             return None;
@@ -28,10 +29,12 @@ impl<'a> Row<'a> {
 
     /// The text of a field; empty if this sacct does not know the field.
     #[must_use]
+    #[inline]
     pub fn get(&self, field: Field) -> &'a str {
         self.layout.place(field).and_then(|place| self.at(place)).unwrap_or("")
     }
 
+    #[inline]
     fn at(&self, place: usize) -> Option<&'a str> {
         let end = *self.ends.get(place)? as usize;
         let start = match place.checked_sub(1) {
@@ -43,16 +46,18 @@ impl<'a> Row<'a> {
 
     /// Where the row begins and ends in the text that holds it.
     #[must_use]
+    #[inline]
     pub fn span(&self) -> std::ops::Range<usize> {
         self.start..self.ends.last().map_or(self.start, |end| *end as usize)
     }
 
     /// The job's number and, if the row is a step's, the step: `100`, `batch`.
     #[must_use]
+    #[inline]
     pub fn id(&self) -> (&'a str, Option<&'a str>) {
         let id = self.get(Field::JobIdRaw);
-        match id.split_once('.') {
-            Some((job, step)) => (job, Some(step)),
+        match id.bytes().position(|byte| byte == b'.') {
+            Some(dot) => (id.get(..dot).unwrap_or(""), id.get(dot + 1..)),
             None => (id, None),
         }
     }

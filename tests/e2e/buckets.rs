@@ -1,0 +1,165 @@
+//! The archive in object storage: the same as in a directory.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use steward_tests::centre::{Centre, Text};
+use steward_tests::object_storage::{BUCKET, ObjectStorage};
+use steward_tests::python;
+use steward_tests::sacct_text::Recipe;
+
+/// Prints what differs between two archives, apart from when they were made.
+const COMPARE: &str = r#"
+import glob, os, sys
+import polars as pl
+
+def names(root):
+    found = (os.path.relpath(path, root) for path in glob.glob(root + "/**", recursive=True) if os.path.isfile(path))
+    return sorted(name for name in found if name != ".lock")
+
+def rows(root, layer):
+    frame = pl.read_parquet(root + f"/{layer}/**/*.parquet", hive_partitioning=False).drop("collected_at")
+    return frame.sort([name for name, kind in frame.schema.items() if not kind.is_nested()])
+
+a, b, *layers = sys.argv[1:]
+if "names" in layers and names(a) != names(b):
+    print("names", names(a), names(b))
+for layer in ["processed"] + (["raw"] if "raw" in layers else []):
+    one, other = rows(a, layer), rows(b, layer)
+    if len(one) == 0 or not one.equals(other):
+        print(layer, len(one), len(other))
+"#;
+
+fn text(dir: &Path, jobs: u64) -> Text {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    Text::write(&dir.join("text"), Recipe { jobs, days: 3, seed: 7, now })
+}
+
+fn place(prefix: &str) -> String {
+    format!("s3://{BUCKET}/{prefix}")
+}
+
+/// What differs between an archive in a directory and one in the bucket.
+fn differences(dir: &Path, storage: &ObjectStorage, prefix: &str, what: &[&str]) -> String {
+    let copy = dir.join(format!("copy-{prefix}"));
+    storage.fetch(prefix, &copy);
+    let (one, other) = (dir.join("archive"), copy);
+    let places = [one.to_str().unwrap(), other.to_str().unwrap()];
+    python::script(COMPARE, &[&places, what].concat(), dir, &[])
+}
+
+#[test]
+fn the_archive_is_the_same_in_a_directory_and_in_a_bucket() {
+    let storage = ObjectStorage::start();
+    let dir = tempfile::tempdir().unwrap();
+    let text = text(dir.path(), 3000);
+    let settings = storage.settings(dir.path());
+    let root = dir.path().join("archive");
+    let local = Centre::new(dir.path(), "local", root.to_str().unwrap(), &text, "");
+    let remote = Centre::new(dir.path(), "remote", &place("years/of"), &text, &settings);
+    let collect = ["collect", "--days", "3"];
+    for centre in [&local, &remote] {
+        let said = centre.done(&collect);
+        assert!(said.contains("runs new or changed"), "{said}");
+        // What has been collected is not collected again.
+        let again = centre.done(&collect);
+        assert!(again.starts_with("c1: 0 runs new or changed"), "{again}");
+    }
+    assert_eq!(differences(dir.path(), &storage, "years/of", &["names", "raw"]), "");
+    let ask = ["analyze", "--days", "3", "--table", "users", "--format", "csv"];
+    assert_eq!(local.done(&ask), remote.done(&ask));
+}
+
+#[test]
+fn a_writer_that_dies_leaves_a_bucket_as_it_was_or_as_it_shall_be() {
+    let storage = ObjectStorage::start();
+    let dir = tempfile::tempdir().unwrap();
+    let text = text(dir.path(), 1500);
+    let settings = storage.settings(dir.path());
+    let root = dir.path().join("archive");
+    let local = Centre::new(dir.path(), "local", root.to_str().unwrap(), &text, "");
+    let remote = Centre::new(dir.path(), "remote", &place("a"), &text, &settings);
+    let collect = ["collect", "--days", "3", "--no-summary"];
+    local.done(&collect);
+    for round in 0..8 {
+        let mut child = remote.start(&collect);
+        std::thread::sleep(Duration::from_millis(60 * (round + 1) * (round + 1)));
+        child.kill().and_then(|()| child.wait()).unwrap();
+        // Whatever is there can be read.
+        let read = remote.run(&["analyze", "--days", "3"]);
+        let said = String::from_utf8_lossy(&read.stderr);
+        assert!(read.status.success() || said.contains("No data found"), "{said}");
+    }
+    // One that died after its manifest and before its files were in their places, one before.
+    remote.done(&collect);
+    storage.script(
+        "import json\n\
+         generation = json.load(bucket.Object('a/manifest.json').get()['Body'])['generation']\n\
+         for one in list(bucket.objects.filter(Prefix='a/processed/')):\n\
+         \x20   if 'open' in one.key:\n\
+         \x20       name = f'a/staging/{generation}/' + one.key[2:]\n\
+         \x20       bucket.Object(name).copy({'Bucket': bucket.name, 'Key': one.key})\n\
+         \x20       one.delete()\n\
+         bucket.put_object(Key=f'a/staging/{generation + 1}/processed/cluster=c1/x', Body=b'x')\n",
+        &[],
+        dir.path(),
+    );
+    remote.done(&["analyze", "--days", "3"]);
+    remote.done(&collect);
+    assert_eq!(differences(dir.path(), &storage, "a", &[]), "");
+    let left = "print([one.key for one in bucket.objects.filter(Prefix='a/staging/')])";
+    assert_eq!(storage.script(left, &[], dir.path()).trim(), "[]");
+}
+
+#[test]
+fn what_is_larger_than_a_piece_goes_and_comes_in_several() {
+    let storage = ObjectStorage::start();
+    let dir = tempfile::tempdir().unwrap();
+    let text = text(dir.path(), 50);
+    let settings = storage.settings(dir.path());
+    let centre = Centre::new(dir.path(), "remote", &place("b"), &text, &settings);
+    // The manifest keeps what it does not have to know about: 20 MiB of it.
+    storage.script(
+        "import json\n\
+         imports = [{'from': 'x' * (20 << 20), 'at': 1, 'runs': 2}]\n\
+         manifest = {'schema': 1, 'generation': 4, 'clusters': {}, 'imports': imports}\n\
+         bucket.put_object(Key='b/manifest.json', Body=json.dumps(manifest).encode())\n",
+        &[],
+        dir.path(),
+    );
+    centre.done(&["collect", "--days", "3"]);
+    let seen = storage.script(
+        "import json\n\
+         one = bucket.Object('b/manifest.json').get()\n\
+         manifest = json.load(one['Body'])\n\
+         print(manifest['generation'], len(manifest['imports'][0]['from']), one['ETag'])\n",
+        &[],
+        dir.path(),
+    );
+    assert!(seen.starts_with("5 20971520 "), "{seen}");
+    assert!(seen.trim().ends_with("-3\""), "not in three parts: {seen}");
+}
+
+#[test]
+fn what_is_wrong_with_a_bucket_is_said() {
+    let storage = ObjectStorage::start();
+    let dir = tempfile::tempdir().unwrap();
+    let text = text(dir.path(), 10);
+    let settings = storage.settings(dir.path());
+    let said = |place: &str, settings: &str, command: &str| {
+        let centre = Centre::new(dir.path(), "wrong", place, &text, settings);
+        let output = centre.run(&[command]);
+        assert_eq!(output.status.code(), Some(1), "{place}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for command in ["analyze", "collect"] {
+        let error = said("s3://nowhere/x", &settings, command);
+        assert!(error.contains("s3://nowhere/x") && error.contains("NoSuchBucket"), "{error}");
+    }
+    let secure = settings.replace("allow_http = true", "allow_http = false");
+    let error = said(&place("x"), &secure, "analyze");
+    assert!(error.contains("s3://jobs/x/manifest.json"), "{error}");
+    std::fs::remove_file(dir.path().join("secret-key")).unwrap();
+    let error = said(&place("x"), &settings, "analyze");
+    assert!(error.contains("secret-key"), "{error}");
+}
