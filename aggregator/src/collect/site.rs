@@ -93,6 +93,9 @@ pub fn midnight(now: Timestamp, zone: &TimeZone, days: u32) -> Timestamp {
     begin().map_or(Timestamp::new(0), |begin| Timestamp::new(begin.timestamp().as_second()))
 }
 
+/// What became of a cluster.
+pub type End = (ClusterName, Result<Collected, CollectError>);
+
 /// Collects all clusters; each has its own end, and one that fails does not stop the others.
 ///
 /// # Errors
@@ -103,7 +106,7 @@ pub fn collect(
     order: &Order,
     mut lock: Lock,
     watch: &dyn Watch,
-) -> Result<Vec<(ClusterName, Result<Collected, CollectError>)>, CollectError> {
+) -> Result<Vec<End>, CollectError> {
     let mut done = Vec::new();
     let clusters = clusters(config, order)?;
     for (place, asked) in clusters.iter().enumerate() {

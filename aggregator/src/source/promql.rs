@@ -46,6 +46,18 @@ pub fn series(def: &MetricDef, cluster: Option<&ClusterName>, fresh: Duration) -
     )
 }
 
+/// When the agent of each node last scanned.
+#[must_use]
+pub fn heartbeats() -> String {
+    format!("max by ({}) ({})", NODE_LABELS.join(", "), AGENT_LAST_SCAN_TIMESTAMP.name)
+}
+
+/// How many series of a metric there are; no answer if there are none.
+#[must_use]
+pub fn count(def: &MetricDef) -> String {
+    format!("count ({})", def.name)
+}
+
 fn selector(cluster: Option<&ClusterName>) -> String {
     // A cluster's name holds no quote, backslash or newline: its type sees to that.
     let [label, _] = NODE_LABELS;
@@ -68,8 +80,9 @@ mod tests {
                     promql_parser::parser::parse(&query).unwrap_or_else(|e| panic!("{query}: {e}"));
                 }
             }
-            let query = series(def, None, Duration::ZERO);
-            promql_parser::parser::parse(&query).unwrap_or_else(|e| panic!("{query}: {e}"));
+            for query in [series(def, None, Duration::ZERO), count(def), heartbeats()] {
+                promql_parser::parser::parse(&query).unwrap_or_else(|e| panic!("{query}: {e}"));
+            }
         }
     }
 
