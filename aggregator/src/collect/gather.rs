@@ -123,7 +123,7 @@ impl<'c> Gather<'c> {
             self.context
                 .sacct
                 .jobs(self.layout, *window, |piece| {
-                    self.piece(piece, &wanted).map_err(Failure::Visit)
+                    self.piece(piece, wanted).map_err(Failure::Visit)
                 })
                 .map_err(CollectError::of)?;
         }

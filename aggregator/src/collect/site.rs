@@ -107,6 +107,9 @@ fn agents(config: &Config) -> Option<Arc<Agents>> {
     }
 }
 
+/// What became of a cluster.
+pub type End = (ClusterName, Result<Collected, CollectError>);
+
 /// Collects all clusters; each has its own end, and one that fails does not stop the others.
 ///
 /// # Errors
@@ -117,7 +120,7 @@ pub fn collect(
     order: &Order,
     mut lock: Lock,
     watch: &dyn Watch,
-) -> Result<Vec<(ClusterName, Result<Collected, CollectError>)>, CollectError> {
+) -> Result<Vec<End>, CollectError> {
     let mut done = Vec::new();
     let clusters = clusters(config, order)?;
     for (place, asked) in clusters.iter().enumerate() {

@@ -88,6 +88,18 @@ pub fn over(
     }
 }
 
+/// When the agent of each node last scanned.
+#[must_use]
+pub fn heartbeats() -> String {
+    format!("max by ({}) ({})", NODE_LABELS.join(", "), AGENT_LAST_SCAN_TIMESTAMP.name)
+}
+
+/// How many series of a metric there are; no answer if there are none.
+#[must_use]
+pub fn count(def: &MetricDef) -> String {
+    format!("count ({})", def.name)
+}
+
 fn selector(cluster: Option<&ClusterName>) -> String {
     // A cluster's name holds no quote, backslash or newline: its type sees to that.
     let [label, _] = NODE_LABELS;
@@ -97,7 +109,6 @@ fn selector(cluster: Option<&ClusterName>) -> String {
 #[cfg(test)]
 mod tests {
     use steward_common::metric;
-
     use steward_common::time::Timestamp;
 
     use super::*;
@@ -116,10 +127,11 @@ mod tests {
                     promql_parser::parser::parse(&query).unwrap_or_else(|e| panic!("{query}: {e}"));
                 }
             }
-            let query = series(def, None, Duration::ZERO);
-            promql_parser::parser::parse(&query).unwrap_or_else(|e| panic!("{query}: {e}"));
             for extreme in [Extreme::Least, Extreme::Most, Extreme::Number] {
                 let query = over(def, extreme, &cluster, &[7, 8], window());
+                promql_parser::parser::parse(&query).unwrap_or_else(|e| panic!("{query}: {e}"));
+            }
+            for query in [series(def, None, Duration::ZERO), count(def), heartbeats()] {
                 promql_parser::parser::parse(&query).unwrap_or_else(|e| panic!("{query}: {e}"));
             }
         }

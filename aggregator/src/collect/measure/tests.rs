@@ -114,7 +114,8 @@ fn measured(watched: &Watched, when: Range<i64>, nodes: &[&str]) -> Option<Measu
     let ends = ends(&text);
     let row = Row::new(&layout, &text, 0, &ends).unwrap();
     let (mut run, _) = assemble([row].into_iter(), "c1").unwrap().unwrap();
-    attach(&mut run, watched.of(&run)?);
+    let agent = watched.of(&run)?;
+    attach(&mut run, agent);
     Some(Measured {
         memory: run.peak_memory.map(|bytes| bytes.get()),
         source: run.memory_source,
@@ -186,7 +187,7 @@ fn the_memory_of_a_run_of_days_is_followed_to_its_begin() {
     assert_eq!(found.agent.coverage, Some(1.0));
     assert_eq!(found.agent.nodes[0].cpu_seconds, Some((run.end - run.start) as f64 / 2.0));
     // Another run of the job on its first day: whose memory it was nobody can say.
-    points.watch(7, "n1", 9 * DAY + 3600..9 * DAY + 7200, |_| 1e7);
+    points.watch(7, "n1", 10 * DAY - 290..10 * DAY - 100, |_| 1e7);
     let watched = points.watched(13 * DAY..14 * DAY);
     let found = measured(&watched, run, &["n1"]).unwrap();
     assert_eq!((found.memory, found.agent.coverage), (None, Some(1.0)));
