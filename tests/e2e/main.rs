@@ -1,6 +1,7 @@
 //! End-to-end tests against the real testbed: `tests/run` brings it up and calls them.
 
 mod architecture;
+mod archive_keep;
 mod buckets;
 mod catalogue;
 mod chaos;
@@ -16,6 +17,7 @@ mod numbers;
 mod outputs;
 mod promql;
 mod push;
+mod readers;
 mod runs;
 mod serve;
 mod steps;

@@ -4,6 +4,7 @@
 //! being done.
 
 pub mod agent;
+pub mod archive;
 pub mod centre;
 pub mod cgroups;
 pub mod exposition;

@@ -20,6 +20,18 @@ impl Day {
         Day(moment.get().div_euclid(SECONDS))
     }
 
+    /// The day with this number, counted from 1970-01-01.
+    #[must_use]
+    pub fn new(number: i64) -> Day {
+        Day(number)
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn number(self) -> i64 {
+        self.0
+    }
+
     /// Its first moment.
     #[must_use]
     pub fn start(self) -> Timestamp {

@@ -118,6 +118,15 @@ impl Forgotten {
     pub fn digest(user: &str) -> String {
         format!("{:016x}", XxHash3_64::oneshot(user.as_bytes()))
     }
+
+    /// Whether a user's run that was submitted then is to be forgotten.
+    #[must_use]
+    pub fn holds(list: &[Forgotten], user: &str, submit: Timestamp) -> bool {
+        !list.is_empty() && {
+            let digest = Forgotten::digest(user);
+            list.iter().any(|one| one.digest == digest && submit.get() < one.before)
+        }
+    }
 }
 
 impl Cluster {

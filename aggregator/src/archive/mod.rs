@@ -10,7 +10,9 @@
 //!
 //! No other module knows Arrow or Parquet.
 
+pub mod agent;
 pub mod bucket;
+pub mod carry;
 pub mod column;
 pub mod day;
 pub mod jobs;
@@ -20,6 +22,7 @@ pub mod part;
 pub mod processed;
 pub mod ranks;
 pub mod raw;
+pub mod raw_read;
 pub mod read;
 pub mod rows;
 pub mod shelf;

@@ -222,6 +222,19 @@ impl<W: Write + Send> ProcessedWriter<W> {
     }
 }
 
+/// The rows with all columns of today: those that an older file has not are absent.
+///
+/// # Errors
+/// If a column is of another type.
+pub fn conform(batch: &RecordBatch) -> Result<RecordBatch, ArchiveError> {
+    let schema = schema();
+    let columns = schema.fields().iter().map(|field| match batch.column_by_name(field.name()) {
+        Some(column) => Arc::clone(column),
+        None => new_null_array(field.data_type(), batch.num_rows()),
+    });
+    Ok(RecordBatch::try_new(Arc::clone(&schema), columns.collect())?)
+}
+
 /// The nested column. Most runs have none, and most batches are without any.
 fn node_usage(runs: &[Option<AgentUse>]) -> ArrayRef {
     if runs.iter().all(Option::is_none) {

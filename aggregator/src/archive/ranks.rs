@@ -1,7 +1,7 @@
 //! Runs of one job: which is the first, the second, …, and that none stands in two files.
 //!
 //! A job's earlier run may have ended days before the later one, so all files are looked through;
-//! only for jobs of which something is new, and only at three narrow columns.
+//! only for jobs of which something is new, and only at four narrow columns.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::{ArchiveError, Change, Part};
 struct Standing {
     submit: Timestamp,
     part: Part,
-    generation: u64,
+    collected: Option<Timestamp>,
     rank: i64,
 }
 
@@ -41,15 +41,16 @@ pub fn rank(change: &mut Change, cluster: &str, jobs: &RoaringBitmap) -> Result<
     let mut runs: HashMap<u32, Vec<Standing>> = HashMap::new();
     for (part, entry) in &parts {
         let table = open(change, cluster, *part, *entry)?;
-        for batch in table.batches(Some(&["job_id_raw", "submit_time", "restart"]), false)? {
+        let columns = ["job_id_raw", "submit_time", "restart", "collected_at"];
+        for batch in table.batches(Some(&columns), false)? {
             let batch = batch?;
             let keys = whole(&batch, "job_id_raw").zip(times(&batch, "submit_time"));
-            for ((job, submit), rank) in keys.zip(whole(&batch, "restart")) {
+            let values = whole(&batch, "restart").zip(times(&batch, "collected_at"));
+            for ((job, submit), (rank, collected)) in keys.zip(values) {
                 let job = job.and_then(|job| u32::try_from(job).ok());
                 if let (Some(job), Some(submit)) = (job.filter(|j| several.contains(*j)), submit) {
-                    let generation = entry.generation;
                     let rank = rank.unwrap_or(0);
-                    let standing = Standing { submit, part: *part, generation, rank };
+                    let standing = Standing { submit, part: *part, collected, rank };
                     runs.entry(job).or_default().push(standing);
                 }
             }
@@ -73,8 +74,9 @@ struct Fixes {
 fn fixes(runs: HashMap<u32, Vec<Standing>>) -> BTreeMap<Part, Fixes> {
     let mut fixes: BTreeMap<Part, Fixes> = BTreeMap::new();
     for (job, mut runs) in runs {
-        // Of one run that stands twice, the one that was written last is the truth.
-        runs.sort_by_key(|run| (run.submit, std::cmp::Reverse(run.generation)));
+        // Of one run that stands twice, what was collected last is the truth; of what was collected
+        // together, that it has ended.
+        runs.sort_by_key(|run| (run.submit, std::cmp::Reverse(run.collected), run.part));
         let mut before: Option<Timestamp> = None;
         let mut rank = -1;
         for run in runs {

@@ -29,7 +29,7 @@ pub const FIELDS: &str = "steward.fields";
 const BATCH_BYTES: usize = 1 << 20;
 
 /// Text of a row group: this much of it is in memory at most.
-const ROW_GROUP_BYTES: usize = 16 << 20;
+pub(super) const ROW_GROUP_BYTES: usize = 16 << 20;
 
 /// What the text of a raw row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +96,30 @@ pub fn schema() -> SchemaRef {
     ]))
 }
 
+/// How a file of rows with these fields is written.
+pub(super) fn properties(generation: u64, fields: &str) -> Result<WriterProperties, ArchiveError> {
+    let plain = |name| ColumnPath::from(name);
+    Ok(WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_column_statistics_enabled(plain("job_id_raw"), EnabledStatistics::Chunk)
+        .set_column_statistics_enabled(plain("end_time"), EnabledStatistics::Chunk)
+        .set_column_dictionary_enabled(plain("text"), false)
+        .set_column_dictionary_enabled(plain("job_id_raw"), false)
+        .set_column_encoding(plain("job_id_raw"), Encoding::DELTA_BINARY_PACKED)
+        .set_column_dictionary_enabled(plain("submit_time"), false)
+        .set_column_encoding(plain("submit_time"), Encoding::DELTA_BINARY_PACKED)
+        .set_column_dictionary_enabled(plain("end_time"), false)
+        .set_column_encoding(plain("end_time"), Encoding::DELTA_BINARY_PACKED)
+        .set_max_row_group_row_count(None)
+        .set_created_by(format!("steward {}", env!("CARGO_PKG_VERSION")))
+        .set_key_value_metadata(Some(vec![
+            KeyValue::new(GENERATION.to_owned(), generation.to_string()),
+            KeyValue::new(FIELDS.to_owned(), fields.to_owned()),
+        ]))
+        .build())
+}
+
 /// Writes raw rows into one file.
 pub struct RawWriter<W: Write + Send = File> {
     writer: ArrowWriter<W>,
@@ -123,26 +147,7 @@ impl<W: Write + Send> RawWriter<W> {
         fields: &str,
         collected: Timestamp,
     ) -> Result<Self, ArchiveError> {
-        let plain = |name| ColumnPath::from(name);
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
-            .set_statistics_enabled(EnabledStatistics::None)
-            .set_column_statistics_enabled(plain("job_id_raw"), EnabledStatistics::Chunk)
-            .set_column_statistics_enabled(plain("end_time"), EnabledStatistics::Chunk)
-            .set_column_dictionary_enabled(plain("text"), false)
-            .set_column_dictionary_enabled(plain("job_id_raw"), false)
-            .set_column_encoding(plain("job_id_raw"), Encoding::DELTA_BINARY_PACKED)
-            .set_column_dictionary_enabled(plain("submit_time"), false)
-            .set_column_encoding(plain("submit_time"), Encoding::DELTA_BINARY_PACKED)
-            .set_column_dictionary_enabled(plain("end_time"), false)
-            .set_column_encoding(plain("end_time"), Encoding::DELTA_BINARY_PACKED)
-            .set_max_row_group_row_count(None)
-            .set_created_by(format!("steward {}", env!("CARGO_PKG_VERSION")))
-            .set_key_value_metadata(Some(vec![
-                KeyValue::new(GENERATION.to_owned(), generation.to_string()),
-                KeyValue::new(FIELDS.to_owned(), fields.to_owned()),
-            ]))
-            .build();
+        let properties = properties(generation, fields)?;
         let schema = schema();
         let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties))?;
         let times = || TimestampMillisecondBuilder::new().with_timezone("UTC");

@@ -113,6 +113,29 @@ impl Table {
         columns: Option<&[&str]>,
         dictionaries: bool,
     ) -> Result<Batches, ArchiveError> {
+        self.some(columns, dictionaries, None)
+    }
+
+    /// The rows of one row group with these columns.
+    ///
+    /// # Errors
+    /// If the file cannot be read or lacks a column.
+    pub fn group(&self, columns: &[&str], group: usize) -> Result<Batches, ArchiveError> {
+        self.some(Some(columns), false, Some(group))
+    }
+
+    /// How many rows each row group has.
+    pub fn groups(&self) -> impl Iterator<Item = u64> {
+        let groups = self.metadata.metadata().row_groups().iter();
+        groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(0))
+    }
+
+    fn some(
+        &self,
+        columns: Option<&[&str]>,
+        dictionaries: bool,
+        group: Option<usize>,
+    ) -> Result<Batches, ArchiveError> {
         let wrong = |error: &dyn std::fmt::Display| content(&self.path, error);
         let file = self.file.try_clone().map_err(super::shelf::at(&self.path))?;
         let metadata = if dictionaries {
@@ -129,6 +152,9 @@ impl Table {
             self.must_have(columns)?;
             let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
             builder = builder.with_projection(mask);
+        }
+        if let Some(group) = group {
+            builder = builder.with_row_groups(vec![group]);
         }
         let reader = builder.build().map_err(|error| wrong(&error))?;
         Ok(Batches { reader, path: self.path.clone() })
@@ -290,6 +316,16 @@ pub fn times<'a>(
         let column = column.filter(|column| column.is_valid(row))?;
         Some(Timestamp::new(column.value(row).div_euclid(1000)))
     })
+}
+
+/// The values of a column of bytes.
+pub fn bytes<'a>(
+    batch: &'a RecordBatch,
+    name: &str,
+) -> impl Iterator<Item = Option<&'a [u8]>> + use<'a> {
+    let column = batch.column_by_name(name).and_then(|column| column.as_binary_opt::<i32>());
+    let rows = batch.num_rows();
+    (0..rows).map(move |row| column.and_then(|c| c.is_valid(row).then(|| c.value(row))))
 }
 
 /// The values of a column of texts, whether they stand in a dictionary or not.

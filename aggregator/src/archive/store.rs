@@ -149,6 +149,21 @@ impl Archive {
         Ok(files)
     }
 
+    /// The clusters of which it holds anything.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    pub fn clusters(&self, manifest: &Manifest) -> Result<Vec<String>, ArchiveError> {
+        let mut names: Vec<String> = manifest.clusters.keys().cloned().collect();
+        for item in self.shelf.list("raw")? {
+            let cluster = item.name.strip_prefix("raw/cluster=").and_then(|at| at.split_once('/'));
+            names.extend(cluster.map(|(cluster, _)| cluster.to_owned()));
+        }
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
     /// Begins a change. Tidies up after a writer that died.
     ///
     /// # Errors

@@ -6,13 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use roaring::RoaringBitmap;
 use steward_common::job::Run;
-use steward_common::slurm::sacct::{Draft, Layout, Oddity};
+use steward_common::slurm::sacct::{Layout, Oddity};
 use steward_common::time::Timestamp;
 use tempfile::NamedTempFile;
-use twox_hash::XxHash3_64;
 
 use super::plan::Unit;
-use super::{CollectError, Context};
+use super::{CollectError, Context, run};
 use crate::archive::column::Stored;
 use crate::archive::part::PartWriter;
 use crate::archive::raw::{Form, Key, RawWriter};
@@ -145,25 +144,20 @@ impl<'c> Gather<'c> {
     }
 
     fn job(&mut self, job: Job<'_>, wanted: impl Fn(&Run<'_>) -> bool) -> Result<(), CollectError> {
-        let mut rows = job.rows();
-        let Some(own) = rows.next() else { return Ok(()) };
-        let mut draft = match Draft::new(&own) {
-            Ok(draft) => draft,
-            Err(oddity) => {
-                self.example(own.id().0, &oddity);
-                return self.malformed(own.id().0.parse().ok(), job.bytes());
+        let context = self.context;
+        let (run, oddities) = match run::assemble(job.rows(), &context.cluster) {
+            None => return Ok(()),
+            Some(Ok(read)) => read,
+            Some(Err(oddity)) => {
+                let id = job.rows().next().map_or("", |own| own.id().0);
+                self.example(id, &oddity);
+                return self.malformed(id.parse().ok(), job.bytes());
             }
         };
-        for row in rows {
-            draft.step(&row);
-        }
-        let (mut run, oddities) = draft.finish();
-        if !wanted(&run) || self.context.is_forgotten(&run.user, run.submit) {
+        if !wanted(&run) || context.is_forgotten(&run.user, run.submit) {
             return Ok(());
         }
-        run.cluster = self.context.cluster.as_str().into();
-        #[allow(clippy::cast_possible_truncation, reason = "any 32 bits of a digest will do")]
-        let digest = XxHash3_64::oneshot(job.bytes()) as i32;
+        let digest = run::digest(job.bytes());
         let count = 1 + u64::from(run.steps);
         self.context.counts.rows.fetch_add(count, Ordering::Relaxed);
         if !self.keep(&run, digest)? {

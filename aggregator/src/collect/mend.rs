@@ -4,12 +4,11 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-use steward_common::slurm::sacct::{DELIMITER, Draft, Field, Layout, Row};
+use steward_common::slurm::sacct::{DELIMITER, Field, Layout, Row};
 use steward_common::time::Timestamp;
-use twox_hash::XxHash3_64;
 
 use super::gather::Gather;
-use super::{CollectError, Context, Total};
+use super::{CollectError, Context, Total, run};
 use crate::archive::raw::Key;
 use crate::archive::read::RunKey;
 use crate::archive::{Change, Part};
@@ -139,21 +138,13 @@ fn whole(
         };
         texts.push(Mended::new(layout, bare, &row, names));
     }
-    let mut rows = texts.iter().filter_map(|text| text.row(layout));
-    let Some(own) = rows.next() else { return Ok(false) };
-    let Ok(mut draft) = Draft::new(&own) else { return Ok(false) };
-    for row in rows {
-        draft.step(&row);
-    }
-    let (mut run, _) = draft.finish();
     let context = gather.context();
+    let rows = texts.iter().filter_map(|text| text.row(layout));
+    let Some(Ok((run, _))) = run::assemble(rows, &context.cluster) else { return Ok(false) };
     if context.is_forgotten(&run.user, run.submit) {
         return Ok(true);
     }
-    run.cluster = context.cluster.clone().into();
-    let all: Vec<u8> = texts.iter().flat_map(|text| text.text.bytes()).collect();
-    #[allow(clippy::cast_possible_truncation, reason = "any 32 bits of a digest will do")]
-    let digest = XxHash3_64::oneshot(&all) as i32;
+    let digest = Mended::digest(&texts);
     if gather.keep(&run, digest)? {
         let end = run.end.filter(|_| run.ended);
         for text in &texts {
@@ -224,6 +215,13 @@ impl Mended {
     #[must_use]
     pub fn row<'a>(&'a self, layout: &'a Layout) -> Option<Row<'a>> {
         Row::new(layout, &self.text, 0, &self.ends)
+    }
+
+    /// The digest of a run's rows.
+    #[must_use]
+    pub fn digest(rows: &[Mended]) -> i32 {
+        let all: Vec<u8> = rows.iter().flat_map(|row| row.text.bytes()).collect();
+        run::digest(&all)
     }
 
     /// Its fields as a JSON list.

@@ -7,6 +7,7 @@
 pub mod gather;
 pub mod mend;
 pub mod plan;
+pub mod run;
 pub mod site;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,6 +24,7 @@ use crate::archive::lock::Lock;
 use crate::archive::manifest::{Cluster, Forgotten, Last};
 use crate::archive::read::{RunKey, Table};
 use crate::archive::{Archive, ArchiveError, Change, Day, Part, ranks};
+use crate::keep::retention::{Dropped, Retention};
 use crate::source::slurm::command::CommandError;
 use crate::source::slurm::sacct::{Failure, Sacct};
 use gather::{Counts, Gather, Gathered};
@@ -72,6 +74,8 @@ pub struct Request {
     pub retries: u32,
     /// Whether rows are kept as sacct gave them.
     pub raw: bool,
+    /// How long layers are kept.
+    pub retention: Retention,
 }
 
 /// What all parts of a collection share.
@@ -108,10 +112,7 @@ impl Context {
     }
 
     fn is_forgotten(&self, user: &str, submit: Timestamp) -> bool {
-        !self.forgotten.is_empty() && {
-            let digest = Forgotten::digest(user);
-            self.forgotten.iter().any(|one| one.digest == digest && submit.get() < one.before)
-        }
+        Forgotten::holds(&self.forgotten, user, submit)
     }
 }
 
@@ -140,6 +141,8 @@ pub struct Collected {
     pub examples: Vec<String>,
     /// Days that were asked for.
     pub days: usize,
+    /// What went because it was old.
+    pub dropped: Dropped,
 }
 
 /// Collects. The lock comes back for the next cluster.
@@ -175,7 +178,7 @@ pub fn run(
     mend::mend(&mut context, &layout, &mut change, &mut total)?;
     ranks::rank(&mut change, &context.cluster, &total.jobs)?;
     let counts = &context.counts;
-    let collected = Collected {
+    let mut collected = Collected {
         cluster: request.cluster.clone(),
         rows: counts.rows.load(Ordering::Relaxed),
         runs: counts.runs.load(Ordering::Relaxed),
@@ -183,6 +186,7 @@ pub fn run(
         odd: counts.odd.load(Ordering::Relaxed),
         examples: total.examples,
         days: units.len(),
+        dropped: Dropped::default(),
     };
     let entry = change.manifest.clusters.entry(request.cluster.clone()).or_default();
     plan::enter(entry, &units, request.terms);
@@ -193,7 +197,11 @@ pub fn run(
         runs: collected.runs,
         malformed: collected.malformed,
     });
-    Ok((collected, change.commit()?))
+    let now = request.terms.now;
+    collected.dropped.days = request.retention.drop_days(&mut change, &request.cluster, now);
+    let lock = change.commit()?;
+    collected.dropped.files = request.retention.drop_raw(archive, &request.cluster, now)?;
+    Ok((collected, lock))
 }
 
 /// What the parts add up to.
@@ -223,7 +231,10 @@ impl Total {
         self.jobs |= gathered.jobs;
         self.broken.extend(gathered.broken);
         self.unseen.extend(gathered.unseen);
-        self.open_since = self.open_since.or(gathered.open_since);
+        self.open_since = match (self.open_since, gathered.open_since) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
         self.examples.extend(gathered.examples);
         self.examples.truncate(5);
         Ok(())

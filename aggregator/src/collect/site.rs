@@ -12,6 +12,7 @@ use super::{CollectError, Collected, Request, Watch};
 use crate::archive::Archive;
 use crate::archive::lock::Lock;
 use crate::config::Config;
+use crate::keep::retention::Retention;
 use crate::source::slurm::command::{CommandError, Running};
 use crate::source::slurm::sacct::{Sacct, Stop};
 
@@ -126,6 +127,7 @@ pub fn collect(
             parallel: order.parallel,
             retries: config.slurm.retries,
             raw: config.archive.raw,
+            retention: Retention::of(&config.archive),
         };
         match super::run(archive, lock, &request, watch) {
             Ok((collected, free)) => {

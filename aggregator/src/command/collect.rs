@@ -120,6 +120,7 @@ fn line(collected: &Collected) -> String {
     if *odd > 0 {
         text += &format!("  {odd} values could not be read and are absent\n");
     }
+    text += &collected.dropped.line();
     for example in &collected.examples {
         text += &format!("    {example}\n");
     }

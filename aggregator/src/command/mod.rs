@@ -4,6 +4,7 @@
 //! line and its line in `commands!`.
 
 pub mod analyze;
+pub mod archive;
 pub mod collect;
 pub mod config;
 pub mod doctor;
@@ -131,6 +132,7 @@ impl Command {
 
 commands! {
     Analyze analyze,
+    Archive archive,
     Collect collect,
     Config config,
     #[command(visible_alias = "test")]

@@ -163,6 +163,26 @@ impl Job {
         self.submit
     }
 
+    /// The job as it stood at this time; `None` if it was not there yet.
+    pub fn as_of(mut self, at: u64) -> Option<Job> {
+        if self.submit >= at {
+            return None;
+        }
+        if self.end.is_none_or(|end| end >= at) {
+            self.end = None;
+            self.exit = (0, 0);
+            self.start = self.start.filter(|start| *start < at);
+            (self.state, self.elapsed) = match self.start {
+                Some(start) => (State::Running, at - start),
+                None => (State::Pending, 0),
+            };
+            if self.start.is_none() {
+                self.steps.clear();
+            }
+        }
+        Some(self)
+    }
+
     /// CPU milliseconds of all steps.
     pub fn cpu(&self) -> u64 {
         self.steps.iter().map(|step| step.cpu).sum()

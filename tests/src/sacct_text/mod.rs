@@ -62,6 +62,14 @@ impl Recipe {
     /// # Errors
     /// If it cannot be written.
     pub fn write(&self, directory: &Path) -> io::Result<Written> {
+        self.write_as_of(self.now, directory)
+    }
+
+    /// The same jobs as they stood at an earlier time.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn write_as_of(&self, at: u64, directory: &Path) -> io::Result<Written> {
         let layout = layout();
         let mut writer = store::Writer::new(directory)?;
         let mut jobs = job::Jobs::new(self.seed, self.now);
@@ -70,7 +78,7 @@ impl Recipe {
         let mut text = Vec::new();
         for number in 0..self.jobs {
             let submit = begin + self.days * DAY * number / self.jobs;
-            for run in jobs.next(submit) {
+            for run in jobs.next(submit).into_iter().filter_map(|run| run.as_of(at)) {
                 text.clear();
                 row::write(&layout, &run, &mut text);
                 writer.add(&run, &text)?;

@@ -364,7 +364,8 @@ impl<'b> View<'b> {
 }
 
 /// The text of the bytes, place for place: a byte that is not UTF-8 is shown as `?`.
-fn text_of(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+#[must_use]
+pub fn text_of(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
         Err(_) => {

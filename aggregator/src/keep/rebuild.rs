@@ -1,0 +1,369 @@
+//! `processed` made anew from `raw`, as one change.
+//!
+//! First the key columns of all raw files say which version of each run counts. Then the parts of
+//! `processed` are written one after the other, from the raw files that have versions for them.
+//! What `raw` does not have, because it was let go or never kept, stays as it stands.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use roaring::RoaringBitmap;
+use steward_common::job::{AgentUse, Run};
+use steward_common::slurm::sacct::{Layout, Row, row};
+use steward_common::time::Timestamp;
+
+use super::KeepError;
+use super::retention::{Dropped, Retention};
+use super::winners::{self, PROCESSED, Place, Winners};
+use crate::archive::column::Stored;
+use crate::archive::lock::Lock;
+use crate::archive::manifest::{self, Cluster, Forgotten};
+use crate::archive::processed::ProcessedWriter;
+use crate::archive::raw::Form;
+use crate::archive::raw_read::{RawTable, Version};
+use crate::archive::read::{RunKey, Table};
+use crate::archive::store::RawFile;
+use crate::archive::{Archive, ArchiveError, Change, Part, agent, carry, ranks};
+use crate::collect::Watch;
+use crate::collect::mend::Mended;
+use crate::collect::run::{assemble, attach, digest};
+use crate::source::slurm::lines::text_of;
+
+/// What is rebuilt, and how.
+pub struct Order<'a> {
+    /// Only this cluster.
+    pub cluster: Option<&'a str>,
+    /// Now.
+    pub now: Timestamp,
+    /// How long layers are kept.
+    pub retention: Retention,
+    /// Says whether to stop.
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+/// What came of a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Rebuilt {
+    /// The cluster.
+    pub cluster: String,
+    /// Runs that were read from `raw`.
+    pub runs: u64,
+    /// Runs that `raw` does not have, and that stay as they were.
+    pub carried: u64,
+    /// Runs that should be in `raw` and cannot be read.
+    pub unreadable: u64,
+    /// Days that have runs.
+    pub days: usize,
+    /// What went because it was old.
+    pub dropped: Dropped,
+}
+
+/// Rebuilds one cluster, or all. The lock comes back.
+///
+/// # Errors
+/// If anything fails; then the archive is as it was.
+pub fn run(
+    archive: &Archive,
+    lock: Lock,
+    order: &Order<'_>,
+    watch: &dyn Watch,
+) -> Result<(Vec<Rebuilt>, Lock), KeepError> {
+    let mut change = archive.change(lock)?;
+    change.manifest.schema = manifest::SCHEMA;
+    let mut done = Vec::new();
+    for cluster in archive.clusters(&change.manifest)? {
+        if order.cluster.is_none_or(|only| only == cluster) {
+            done.push(Rebuild::new(archive, &cluster, order, &change)?.run(&mut change, watch)?);
+        }
+    }
+    let lock = change.commit()?;
+    for one in &mut done {
+        one.dropped.files = order.retention.drop_raw(archive, &one.cluster, order.now)?;
+    }
+    Ok((done, lock))
+}
+
+/// A cluster while it is rebuilt.
+struct Rebuild<'a> {
+    archive: &'a Archive,
+    cluster: &'a str,
+    order: &'a Order<'a>,
+    forgotten: Vec<Forgotten>,
+    files: Vec<RawFile>,
+    /// `processed` as it is.
+    parts: BTreeMap<Part, Table>,
+    /// Of runs that have not ended: their digests, and when they were last seen.
+    seen: HashMap<RunKey, (i32, Timestamp)>,
+    /// When open runs were last asked for.
+    last: Option<Timestamp>,
+    /// Runs that are not the first of their jobs.
+    ranks: HashMap<RunKey, u32>,
+    /// Where the newest measurements of agents stand, in the order of jobs and submission.
+    agents: Vec<Place>,
+    /// Jobs of which a run was left out.
+    thinned: RoaringBitmap,
+    done: Rebuilt,
+}
+
+impl<'a> Rebuild<'a> {
+    fn new(
+        archive: &'a Archive,
+        cluster: &'a str,
+        order: &'a Order<'a>,
+        change: &Change,
+    ) -> Result<Rebuild<'a>, ArchiveError> {
+        let entry = change.manifest.clusters.get(cluster).cloned().unwrap_or_default();
+        let parts = existing(archive, cluster, &entry)?;
+        let seen = parts.get(&Part::Open).map_or(Ok(HashMap::new()), carry::seen)?;
+        Ok(Rebuild {
+            archive,
+            cluster,
+            order,
+            forgotten: change.manifest.forgotten.clone(),
+            files: archive.raw_files(cluster, change.generation())?,
+            parts,
+            seen,
+            last: entry.last.map(|last| Timestamp::new(last.at)),
+            ranks: HashMap::new(),
+            agents: Vec::new(),
+            thinned: RoaringBitmap::new(),
+            done: Rebuilt { cluster: cluster.to_owned(), ..Rebuilt::default() },
+        })
+    }
+
+    fn run(mut self, change: &mut Change, watch: &dyn Watch) -> Result<Rebuilt, KeepError> {
+        let mut places = self.places()?;
+        self.ranks = winners::ranks(&places);
+        winners::by_part(&mut places);
+        let parts: Vec<&[Place]> = places.chunk_by(|one, next| one.part() == next.part()).collect();
+        watch.begin(parts.len());
+        let entry = change.manifest.clusters.entry(self.cluster.to_owned()).or_default();
+        entry.days.clear();
+        let had_open = entry.open.take().is_some();
+        for places in parts {
+            let Some(part) = places.first().map(Place::part) else { continue };
+            match part {
+                Part::Day(day) if self.order.retention.drops_day(day, self.order.now) => {
+                    self.done.dropped.days += 1;
+                }
+                _ => self.part(change, part, places)?,
+            }
+            watch.part_done(self.done.runs);
+        }
+        let entry = change.manifest.clusters.get(self.cluster);
+        if had_open && entry.is_none_or(|entry| entry.open.is_none()) {
+            self.part(change, Part::Open, &[])?;
+        }
+        ranks::rank(change, self.cluster, &self.thinned)?;
+        Ok(self.done)
+    }
+
+    /// Of every run where the version that counts stands.
+    fn places(&mut self) -> Result<Vec<Place>, KeepError> {
+        let (mut runs, mut agents) = (Winners::default(), Winners::default());
+        for (part, table) in &self.parts {
+            let end = match part {
+                Part::Day(day) => Some(day.start()),
+                Part::Open => None,
+            };
+            for run in table.runs()?.into_keys() {
+                runs.add(Place::new(run, end, PROCESSED, 0));
+            }
+        }
+        for file in &self.files {
+            self.may_go_on()?;
+            let number = runs.file(file.generation);
+            agents.file(file.generation);
+            RawTable::open(self.archive, file)?.versions(|place, row| {
+                let Some(run) = row.run() else { return };
+                let place = Place::new(run, row.key.end, number, place);
+                if row.form == Form::Agent {
+                    agents.add(place);
+                } else {
+                    runs.add(place);
+                }
+            })?;
+        }
+        self.agents = agents.finish();
+        Ok(runs.finish())
+    }
+
+    fn may_go_on(&self) -> Result<(), KeepError> {
+        if (self.order.stop)() { Err(KeepError::Stopped) } else { Ok(()) }
+    }
+
+    fn table(&self, file: u32) -> Result<Option<RawTable>, ArchiveError> {
+        let file = usize::try_from(file).ok().and_then(|file| self.files.get(file));
+        file.map(|file| RawTable::open(self.archive, file)).transpose()
+    }
+
+    /// Writes a part.
+    fn part(&mut self, change: &mut Change, part: Part, all: &[Place]) -> Result<(), KeepError> {
+        let scratch = self.archive.shelf().scratch()?;
+        let mut writer = ProcessedWriter::new(scratch, change.generation())?;
+        let mut agents = self.agents_of(all)?;
+        for places in all.chunk_by(|one, next| one.file == next.file) {
+            self.may_go_on()?;
+            let Some(file) = places.first().map(|place| place.file) else { continue };
+            if file == PROCESSED {
+                let runs: HashSet<RunKey> = places.iter().map(Place::run).collect();
+                self.carry(part, &runs, &mut writer)?;
+            } else if let Some(table) = self.table(file)? {
+                let rows: Vec<u32> = places.iter().map(|place| place.row).collect();
+                let mut read = 0;
+                table.read::<KeepError>(&rows, |version| {
+                    read += 1;
+                    let agent = agents.remove(&version.run);
+                    self.version(part, table.layout(), version, agent, &mut writer)
+                })?;
+                self.done.unreadable += rows.len().saturating_sub(read) as u64;
+            }
+        }
+        let rows = writer.rows();
+        if rows == 0 && part != Part::Open {
+            return Ok(());
+        }
+        self.done.days += usize::from(part != Part::Open);
+        Ok(change.stage_part(self.cluster, part, writer.finish()?, rows)?)
+    }
+
+    /// Writes a run that stands in `processed` only.
+    fn carry(
+        &mut self,
+        part: Part,
+        runs: &HashSet<RunKey>,
+        writer: &mut ProcessedWriter<tempfile::NamedTempFile>,
+    ) -> Result<(), KeepError> {
+        let Some(table) = self.parts.get(&part) else { return Ok(()) };
+        let before = writer.rows();
+        carry::carry(table, writer, |key, user| {
+            let forgotten = Forgotten::holds(&self.forgotten, user, key.1);
+            if forgotten {
+                self.thinned.insert(key.0);
+            }
+            runs.contains(&key) && !forgotten
+        })?;
+        self.done.carried += writer.rows() - before;
+        Ok(())
+    }
+
+    /// Writes a run.
+    fn version(
+        &mut self,
+        part: Part,
+        layout: Option<&Layout>,
+        version: &Version,
+        agent: Option<AgentUse>,
+        writer: &mut ProcessedWriter<tempfile::NamedTempFile>,
+    ) -> Result<(), KeepError> {
+        let cluster = self.cluster;
+        let read = with_run(version, layout, cluster, |mut run, digest| {
+            if Forgotten::holds(&self.forgotten, &run.user, run.submit) {
+                self.thinned.insert(run.job.get());
+                return Ok(());
+            }
+            run.restart = self.ranks.get(&version.run).copied().unwrap_or(0);
+            if let Some(agent) = agent {
+                attach(&mut run, agent);
+            }
+            // `raw` has the time of the version; the archive that of the last look at the run.
+            let collected = match (part, self.seen.get(&version.run)) {
+                (Part::Open, Some((same, at))) if *same == digest => *at,
+                (Part::Open, _) => self.last.unwrap_or(version.collected),
+                (Part::Day(_), _) => version.collected,
+            };
+            self.done.runs += 1;
+            writer.push(&Stored { run: &run, collected, digest })
+        });
+        match read {
+            Some(written) => Ok(written?),
+            None => {
+                self.done.unreadable += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// What agents measured of these runs.
+    fn agents_of(&self, places: &[Place]) -> Result<HashMap<RunKey, AgentUse>, KeepError> {
+        let mut found = HashMap::new();
+        if self.agents.is_empty() {
+            return Ok(found);
+        }
+        let mut wanted: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for place in places {
+            let at = self.agents.binary_search_by_key(&place.run(), Place::run);
+            if let Some(agent) = at.ok().and_then(|at| self.agents.get(at)) {
+                wanted.entry(agent.file).or_default().push(agent.row);
+            }
+        }
+        for (file, mut rows) in wanted {
+            rows.sort_unstable();
+            let Some(table) = self.table(file)? else { continue };
+            table.read::<KeepError>(&rows, |version| {
+                let text = version.rows().next().and_then(|row| version.text().get(row));
+                match text.map(agent::read) {
+                    Some(Ok(agent)) => drop(found.insert(version.run, agent)),
+                    _ => tracing::warn!(job = version.run.0, "what agents said cannot be read"),
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+}
+
+/// The files of `processed`, except those that are lost or damaged: what is in them is what is to
+/// be made anew.
+fn existing(
+    archive: &Archive,
+    cluster: &str,
+    entry: &Cluster,
+) -> Result<BTreeMap<Part, Table>, ArchiveError> {
+    let mut parts = BTreeMap::new();
+    let days = entry.days.iter().map(|(day, file)| (Part::Day(*day), *file));
+    for (part, file) in days.chain(entry.open.map(|file| (Part::Open, file))) {
+        match archive.open(cluster, part, file) {
+            Ok(Some(table)) => drop(parts.insert(part, table)),
+            Ok(None) => tracing::warn!(cluster, ?part, "a file is missing and is made anew"),
+            Err(ArchiveError::Content { path, why }) => {
+                tracing::warn!(path = %path.display(), why, "a file is damaged and is made anew");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(parts)
+}
+
+/// The run of a version, and the digest of its rows; `None` if they cannot be read.
+fn with_run<T>(
+    version: &Version,
+    layout: Option<&Layout>,
+    cluster: &str,
+    then: impl FnOnce(Run<'_>, i32) -> T,
+) -> Option<T> {
+    match version.form {
+        Form::Plain => {
+            let layout = layout?;
+            let text = text_of(version.text());
+            let rows: Option<Vec<(&str, Vec<u32>)>> = version
+                .rows()
+                .map(|place| text.get(place).map(|text| (text, row::ends(text))))
+                .collect();
+            let rows = rows?;
+            let rows: Option<Vec<Row<'_>>> =
+                rows.iter().map(|(text, ends)| Row::new(layout, text, 0, ends)).collect();
+            let (run, _) = assemble(rows?.into_iter(), cluster)?.ok()?;
+            Some(then(run, digest(version.text())))
+        }
+        Form::Mended => {
+            let layout = layout?;
+            let texts: Option<Vec<Mended>> =
+                version.rows().map(|place| Mended::read(version.text().get(place)?)).collect();
+            let texts = texts?;
+            let (run, _) =
+                assemble(texts.iter().filter_map(|text| text.row(layout)), cluster)?.ok()?;
+            Some(then(run, Mended::digest(&texts)))
+        }
+        Form::Import | Form::Malformed | Form::Agent => None,
+    }
+}
