@@ -8,6 +8,7 @@ mod catalogue;
 mod chaos;
 mod dashboards;
 mod defects;
+mod desk;
 mod faults;
 mod hang;
 mod layouts;
