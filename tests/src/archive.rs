@@ -119,7 +119,6 @@ impl Site {
 ///
 /// # Panics
 /// If it failed.
-#[must_use]
 pub fn done(output: &Output) -> String {
     let (said, complaint) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -165,8 +164,22 @@ pub fn files(directory: &Path) -> Vec<PathBuf> {
 /// If a file cannot be read.
 #[must_use]
 pub fn rows(data: &Path, layer: &str, without: &[&str]) -> Vec<String> {
+    rows_of(data, layer, without, &|_| true)
+}
+
+/// The same for files for which `counts` holds.
+///
+/// # Panics
+/// If a file cannot be read.
+#[must_use]
+pub fn rows_of(
+    data: &Path,
+    layer: &str,
+    without: &[&str],
+    counts: &dyn Fn(&Path) -> bool,
+) -> Vec<String> {
     let mut lines = Vec::new();
-    for path in files(&data.join(layer)) {
+    for path in files(&data.join(layer)).into_iter().filter(|path| counts(path)) {
         let wrong = |error: &dyn std::fmt::Display| -> ! { panic!("{}: {error}", path.display()) };
         let file = File::open(&path).unwrap_or_else(|error| wrong(&error));
         let reader = SerializedFileReader::new(file).unwrap_or_else(|error| wrong(&error));

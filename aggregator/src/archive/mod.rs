@@ -102,10 +102,26 @@ pub enum ArchiveError {
         /// The lock.
         path: PathBuf,
     },
-    /// Parquet says no.
+    /// Parquet says no; where that was for want of space or rights, the text names the file.
     #[error("{0}")]
-    Parquet(#[from] parquet::errors::ParquetError),
+    Parquet(String),
     /// Arrow says no.
     #[error("{0}")]
     Arrow(#[from] arrow_schema::ArrowError),
+}
+
+impl From<parquet::errors::ParquetError> for ArchiveError {
+    fn from(error: parquet::errors::ParquetError) -> Self {
+        use parquet::errors::ParquetError;
+
+        match error {
+            ParquetError::External(error) => ArchiveError::Parquet(error.to_string()),
+            ParquetError::General(why) => {
+                // What its writer makes of an error of the last bytes.
+                let last = why.strip_prefix("fail to get inner writer: ");
+                ArchiveError::Parquet(last.map_or(why.clone(), |why| why.replace('"', "")))
+            }
+            error => ArchiveError::Parquet(error.to_string()),
+        }
+    }
 }

@@ -58,6 +58,10 @@ pub trait Shelf: Send + Sync {
     /// # Errors
     /// If they cannot be listed.
     fn list(&self, prefix: &str) -> Result<Vec<Item>, ArchiveError>;
+
+    /// Takes away directories below `prefix` that hold nothing, as a writer that died may leave
+    /// them. They do no harm, so nothing is said if that cannot be done.
+    fn drop_empty(&self, _prefix: &str) {}
 }
 
 /// A directory.
@@ -81,6 +85,16 @@ pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> ArchiveError {
 /// Makes a change of names in a directory last.
 fn sync_directory(path: &Path) -> Result<(), ArchiveError> {
     File::open(path).and_then(|directory| directory.sync_all()).map_err(at(path))
+}
+
+fn drop_empty(path: &Path) {
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            drop_empty(&entry.path());
+        }
+    }
+    // One that is not empty stays.
+    drop(fs::remove_dir(path));
 }
 
 impl Shelf for Directory {
@@ -167,5 +181,9 @@ impl Shelf for Directory {
         }
         found.sort();
         Ok(found)
+    }
+
+    fn drop_empty(&self, prefix: &str) {
+        drop_empty(&self.address(prefix));
     }
 }

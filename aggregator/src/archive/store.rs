@@ -307,6 +307,7 @@ impl Change {
                 None => shelf.delete(&item.name)?,
             }
         }
+        shelf.drop_empty(STAGING);
         for item in shelf.list("raw")? {
             let later =
                 RawFile::of(item.clone()).is_some_and(|file| file.generation > self.generation());
