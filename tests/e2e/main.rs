@@ -1,12 +1,14 @@
 //! End-to-end tests against the real testbed: `tests/run` brings it up and calls them.
 
 mod architecture;
+mod archive;
 mod archive_keep;
 mod buckets;
 mod catalogue;
 mod chaos;
 mod dashboards;
 mod defects;
+mod desk;
 mod faults;
 mod hang;
 mod layouts;

@@ -117,7 +117,7 @@ impl Context {
     }
 
     fn is_forgotten(&self, user: &str, submit: Timestamp) -> bool {
-        Forgotten::holds(&self.forgotten, user, submit)
+        Forgotten::holds(&self.forgotten, &self.cluster, user, submit)
     }
 }
 
