@@ -91,6 +91,6 @@ mod tests {
         assert!(!text.contains("read_bytes"), "{text}");
         assert_eq!(read(text.as_bytes()).unwrap(), agent);
         assert_eq!(read(b"{}").unwrap(), AgentUse::default());
-        assert!(read(b"[]").is_err());
+        assert!(read(b"null").is_err());
     }
 }
