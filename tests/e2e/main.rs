@@ -1,6 +1,7 @@
 //! End-to-end tests against the real testbed: `tests/run` brings it up and calls them.
 
 mod architecture;
+mod archive;
 mod archive_keep;
 mod buckets;
 mod catalogue;

@@ -37,6 +37,21 @@ fn keys(batch: &RecordBatch) -> impl Iterator<Item = (Option<RunKey>, &str)> {
     })
 }
 
+/// Shows `visit` every run and its user.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn owners(table: &Table, mut visit: impl FnMut(RunKey, &str)) -> Result<(), ArchiveError> {
+    for batch in table.batches(Some(&["job_id_raw", "submit_time", "user"]), false)? {
+        for (key, user) in keys(&batch?) {
+            if let Some(key) = key {
+                visit(key, user);
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Of each run the digest of its rows, and when it was collected.
 ///
 /// # Errors

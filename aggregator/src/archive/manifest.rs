@@ -97,6 +97,9 @@ pub struct Last {
 pub struct Forgotten {
     /// A digest of the name.
     pub digest: String,
+    /// The cluster on which; on all if it is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// Runs submitted before this are not kept.
     pub before: i64,
 }
@@ -119,12 +122,16 @@ impl Forgotten {
         format!("{:016x}", XxHash3_64::oneshot(user.as_bytes()))
     }
 
-    /// Whether a user's run that was submitted then is to be forgotten.
+    /// Whether a user's run on this cluster that was submitted then is to be forgotten.
     #[must_use]
-    pub fn holds(list: &[Forgotten], user: &str, submit: Timestamp) -> bool {
+    pub fn holds(list: &[Forgotten], cluster: &str, user: &str, submit: Timestamp) -> bool {
         !list.is_empty() && {
             let digest = Forgotten::digest(user);
-            list.iter().any(|one| one.digest == digest && submit.get() < one.before)
+            list.iter().any(|one| {
+                one.digest == digest
+                    && submit.get() < one.before
+                    && one.cluster.as_deref().is_none_or(|name| name == cluster)
+            })
         }
     }
 }

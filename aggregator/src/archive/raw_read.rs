@@ -203,7 +203,7 @@ impl RawTable {
 }
 
 /// Shows the rows of a batch, of which the first has this place; then it is that behind the last.
-fn each<E>(
+pub(super) fn each<E>(
     batch: &arrow_array::RecordBatch,
     place: &mut u32,
     mut visit: impl FnMut(u32, &RawRow<'_>) -> Result<(), E>,

@@ -104,6 +104,16 @@ impl Archive {
         part: Part,
         entry: Entry,
     ) -> Result<Option<Table>, ArchiveError> {
+        Ok(self.find(cluster, part, entry)?.map(|(_, table)| table))
+    }
+
+    /// The same with the name under which it stands at the moment.
+    pub(super) fn find(
+        &self,
+        cluster: &str,
+        part: Part,
+        entry: Entry,
+    ) -> Result<Option<(String, Table)>, ArchiveError> {
         let name = part.name(cluster);
         // While its writer moves it, the file is in one place or the other, or just went from
         // staging to its place between the two looks.
@@ -111,7 +121,7 @@ impl Archive {
             if let Some(file) = self.shelf.open(name)? {
                 let table = Table::new(file, &self.shelf.address(name))?;
                 if table.generation() == Some(entry.generation) {
-                    return Ok(Some(table));
+                    return Ok(Some((name.clone(), table)));
                 }
             }
         }
@@ -200,7 +210,7 @@ impl RawFile {
     }
 }
 
-fn staged(generation: u64, name: &str) -> String {
+pub(super) fn staged(generation: u64, name: &str) -> String {
     format!("{STAGING}/{generation}/{name}")
 }
 

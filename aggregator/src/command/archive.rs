@@ -6,10 +6,13 @@ use clap::Subcommand;
 use steward_common::id::ClusterName;
 use steward_common::time::Timestamp;
 
-use super::{BadInput, Interrupted, Outcome};
-use crate::archive::{self, Archive};
+use super::{BadInput, Interrupted, Outcome, ask};
+use crate::archive::files::Listed;
+use crate::archive::lock::Lock;
+use crate::archive::{self, Archive, ArchiveError};
 use crate::config::{Config, Location};
 use crate::keep::KeepError;
+use crate::keep::forget::{self, Gone};
 use crate::keep::rebuild::{self, Rebuilt};
 use crate::keep::retention::Retention;
 use crate::output::progress::Progress;
@@ -22,7 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(600);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steward archive rebuild          compute all jobs anew from the rows that sacct gave")]
+  steward archive rebuild             compute all jobs anew from the rows that sacct gave
+  steward archive files --json        which files count, for DuckDB or Spark
+  steward archive forget-user alice   all jobs of a user go, for good")]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -35,6 +40,30 @@ enum What {
     /// Jobs whose rows are no longer kept (archive.retention_raw, archive.raw) stay as they are. The old files count
     /// until all is done.
     Rebuild {
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Remove all jobs of a user, for good, and do not collect them again.
+    ///
+    /// Both layers are written anew without the user's jobs, all at once. Jobs that the user submits from now on are
+    /// kept again. Backups of the archive, Slurm's own database, and logs are not touched.
+    ForgetUser {
+        /// The user's name as `steward jobs` shows it.
+        #[arg(value_name = "NAME")]
+        user: String,
+        /// Do not ask.
+        #[arg(long, short)]
+        yes: bool,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// List the files that count, for programs that read the archive themselves.
+    ///
+    /// Other files may lie beside them while something is being changed, or after a crash.
+    Files {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         place: Place,
     },
@@ -75,14 +104,20 @@ fn now() -> Timestamp {
 /// # Errors
 /// If it cannot be done; then the archive is as it was.
 pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
-    match args.what {
-        What::Rebuild { place } => {
-            let archive = place.open(&config)?;
-            let work =
-                tokio::task::spawn_blocking(move || rebuild(&archive, &place, &config, &shutdown));
-            work.await?
+    let work = tokio::task::spawn_blocking(move || match args.what {
+        What::Rebuild { place } => rebuild(&place.open(&config)?, &place, &config, &shutdown),
+        What::ForgetUser { user, yes, place } => {
+            forget(&place.open(&config)?, &place, &user, yes, &shutdown)
         }
-    }
+        What::Files { json, place } => files(&place.open(&config)?, &place, json),
+    });
+    work.await?
+}
+
+fn lock(archive: &Archive, progress: &Progress) -> Result<Lock, ArchiveError> {
+    archive.lock(PATIENCE, || {
+        progress.say("another steward is changing the archive; waiting for it");
+    })
 }
 
 fn rebuild(
@@ -92,9 +127,7 @@ fn rebuild(
     shutdown: &Shutdown,
 ) -> anyhow::Result<Outcome> {
     let progress = Progress::new("rebuilding");
-    let lock = archive.lock(PATIENCE, || {
-        progress.say("another steward is changing the archive; waiting for it");
-    })?;
+    let lock = lock(archive, &progress)?;
     let cluster = place.cluster.as_ref().map(ToString::to_string);
     let order = rebuild::Order {
         cluster: cluster.as_deref(),
@@ -104,10 +137,14 @@ fn rebuild(
     };
     let done = rebuild::run(archive, lock, &order, &progress);
     progress.end();
-    match done {
-        Ok((done, _)) => Ok(Outcome::done(done.iter().map(rebuilt).collect::<String>())),
-        Err(KeepError::Stopped) => Err(Interrupted.into()),
-        Err(error) => Err(error.into()),
+    let (done, _) = done.map_err(failed)?;
+    Ok(Outcome::done(done.iter().map(rebuilt).collect::<String>()))
+}
+
+fn failed(error: KeepError) -> anyhow::Error {
+    match error {
+        KeepError::Stopped => Interrupted.into(),
+        KeepError::Archive(error) => error.into(),
     }
 }
 
@@ -121,4 +158,52 @@ fn rebuilt(done: &Rebuilt) -> String {
         text += &format!("  {unreadable} runs cannot be read from their rows and are left out\n");
     }
     text + &dropped.line()
+}
+
+fn forget(
+    archive: &Archive,
+    place: &Place,
+    user: &str,
+    yes: bool,
+    shutdown: &Shutdown,
+) -> anyhow::Result<Outcome> {
+    if user.is_empty() {
+        return Err(BadInput("whom to forget?".to_owned()).into());
+    }
+    let cluster = place.cluster.as_ref().map(ToString::to_string);
+    let order = forget::Order {
+        user,
+        cluster: cluster.as_deref(),
+        now: now(),
+        stop: &|| shutdown.is_due(),
+    };
+    if !yes {
+        let runs = forget::count(archive, &order)?;
+        let question = format!("The archive has {runs} runs of {user}. Remove them for good?");
+        if !ask::confirm(&question, "--yes")? {
+            return Ok(Outcome::failed("nothing was changed\n"));
+        }
+    }
+    let progress = Progress::new("forgetting");
+    let lock = lock(archive, &progress);
+    let done = lock.map_err(KeepError::from).and_then(|lock| forget::run(archive, lock, &order));
+    progress.end();
+    let (Gone { runs, rows, files }, _) = done.map_err(failed)?;
+    Ok(Outcome::done(format!(
+        "{runs} runs and {rows} rows are gone; {files} files were written anew\n"
+    )))
+}
+
+fn files(archive: &Archive, place: &Place, json: bool) -> anyhow::Result<Outcome> {
+    let cluster = place.cluster.as_ref().map(ToString::to_string);
+    let (generation, files) = archive.files(cluster.as_deref())?;
+    if json {
+        let answer = serde_json::json!({ "generation": generation, "files": files });
+        return Ok(Outcome::done(serde_json::to_string_pretty(&answer)? + "\n"));
+    }
+    let mut text = format!("{:>10} {:>12} {:>6}  FILE\n", "ROWS", "BYTES", "GEN");
+    for Listed { path, rows, bytes, generation, .. } in &files {
+        text += &format!("{rows:>10} {bytes:>12} {generation:>6}  {path}\n");
+    }
+    Ok(Outcome::done(text))
 }

@@ -5,6 +5,7 @@
 
 pub mod analyze;
 pub mod archive;
+pub mod ask;
 pub mod collect;
 pub mod config;
 pub mod doctor;

@@ -1,6 +1,7 @@
 //! What is done with an archive beside collecting into it: rebuilding one layer from the other,
 //! forgetting a user, letting go of what is old, taking over the archive of another program.
 
+pub mod forget;
 pub mod rebuild;
 pub mod retention;
 pub mod winners;

@@ -236,7 +236,7 @@ impl<'a> Rebuild<'a> {
         let Some(table) = self.parts.get(&part) else { return Ok(()) };
         let before = writer.rows();
         carry::carry(table, writer, |key, user| {
-            let forgotten = Forgotten::holds(&self.forgotten, user, key.1);
+            let forgotten = Forgotten::holds(&self.forgotten, self.cluster, user, key.1);
             if forgotten {
                 self.thinned.insert(key.0);
             }
@@ -257,7 +257,7 @@ impl<'a> Rebuild<'a> {
     ) -> Result<(), KeepError> {
         let cluster = self.cluster;
         let read = with_run(version, layout, cluster, |mut run, digest| {
-            if Forgotten::holds(&self.forgotten, &run.user, run.submit) {
+            if Forgotten::holds(&self.forgotten, cluster, &run.user, run.submit) {
                 self.thinned.insert(run.job.get());
                 return Ok(());
             }

@@ -83,7 +83,7 @@ impl<'a> Draft<'a> {
             het_job,
             het_offset,
             restart: 0,
-            user: user(row),
+            user: owner(row),
             uid: odd.number(row, Field::Uid),
             group: row.get(Field::Group).into(),
             account: row.get(Field::Account).into(),
@@ -181,7 +181,8 @@ impl<'a> Draft<'a> {
 
 /// Whether this run is over. An earlier run of a job that was put back into the queue is over
 /// too, whatever state stands for it, once it has an end.
-fn is_over(state: &JobState, end: Option<Timestamp>) -> bool {
+#[must_use]
+pub fn is_over(state: &JobState, end: Option<Timestamp>) -> bool {
     let goes_on = state.is_running()
         || matches!(
             state,
@@ -197,8 +198,9 @@ fn is_over(state: &JobState, end: Option<Timestamp>) -> bool {
     end.is_some() && !goes_on
 }
 
-/// The owner, by number if sacct has no name for it.
-fn user<'a>(row: &Row<'a>) -> Cow<'a, str> {
+/// The owner of a job, by number if sacct has no name for it.
+#[must_use]
+pub fn owner<'a>(row: &Row<'a>) -> Cow<'a, str> {
     match (row.get(Field::User), row.get(Field::Uid)) {
         ("", "") => "MISSING_USER".into(),
         ("", uid) => format!("uid_{uid}").into(),
