@@ -31,7 +31,9 @@ pub enum Part {
 }
 
 impl Part {
-    fn name(self, cluster: &str) -> String {
+    /// The name of its file.
+    #[must_use]
+    pub fn name(self, cluster: &str) -> String {
         match self {
             Part::Day(day) => format!("processed/cluster={cluster}/{day}.parquet"),
             Part::Open => format!("processed/cluster={cluster}/open.parquet"),
