@@ -176,12 +176,33 @@ impl Archive {
         Ok(names)
     }
 
+    /// Files without the manifest that names them, or with one from long before, are not rubbish
+    /// of a writer that died: somebody lost or restored it. Nothing of them may be deleted.
+    fn refuse_without_manifest(&self, manifest: &Manifest) -> Result<(), ArchiveError> {
+        let raw = self.shelf.list("raw")?.into_iter().filter_map(RawFile::of);
+        let newest = raw.map(|file| file.generation).max().unwrap_or(0);
+        let processed = manifest.generation == 0 && !self.shelf.list("processed")?.is_empty();
+        if newest <= manifest.generation + 1 && !processed {
+            return Ok(());
+        }
+        Err(ArchiveError::Manifest {
+            path: self.shelf.address(manifest::NAME),
+            why: format!(
+                "the archive has files of generation {newest} and this manifest is of {}: it was \
+                 lost or is an old copy; bring the last one back from a backup, or move raw and \
+                 processed away and collect anew; nothing was changed",
+                manifest.generation
+            ),
+        })
+    }
+
     /// Begins a change. Tidies up after a writer that died.
     ///
     /// # Errors
     /// If the archive cannot be read or tidied.
     pub fn change(&self, lock: Lock) -> Result<Change, ArchiveError> {
         let manifest = self.manifest()?;
+        self.refuse_without_manifest(&manifest)?;
         let recover = Change { archive: self.clone(), manifest, staged: Vec::new(), lock };
         recover.tidy()?;
         let mut change = recover;

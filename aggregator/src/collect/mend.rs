@@ -12,6 +12,7 @@ use super::{CollectError, Context, Total, run};
 use crate::archive::raw::Key;
 use crate::archive::read::RunKey;
 use crate::archive::{Change, Part};
+use crate::source::slurm::command::CommandError;
 use crate::source::slurm::lines::{Job, Piece};
 use crate::source::slurm::sacct::Failure;
 
@@ -91,13 +92,24 @@ fn one(
     bare: &Layout,
     job: u32,
 ) -> Result<(), CollectError> {
-    let text = context.sacct.json(job)?;
+    // Without the texts the run is still worth having: this sacct may have no JSON at all.
+    let text = match context.sacct.json(job) {
+        Err(CommandError::Stopped) => return Err(CommandError::Stopped.into()),
+        Err(error) => {
+            tracing::warn!(%error, job, "the texts of a job cannot be had");
+            String::new()
+        }
+        Ok(text) => text,
+    };
     let answer: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
     let mut runs = 0;
+    let id = job.to_string();
     context
         .sacct
         .runs_of(bare, &[job], |piece| {
             match piece {
+                // Asked for an array or a part of a heterogeneous job, sacct tells of the others.
+                Piece::Whole(rows) if rows.rows().next().is_some_and(|r| r.id().0 != id) => {}
                 Piece::Whole(rows) => {
                     runs += usize::from(
                         whole(gather, layout, bare, rows, &answer).map_err(Failure::Visit)?,
@@ -129,7 +141,7 @@ fn whole(
     for (place, row) in job.rows().enumerate() {
         let submit = Timestamp::from_slurm(row.get(Field::Submit)).ok().flatten();
         if place == 0 {
-            run = submit.and_then(|submit| run_of(answer, submit));
+            run = submit.and_then(|submit| run_of(answer, row.id().0, submit));
         }
         let names = match (place.checked_sub(1), run) {
             (None, run) => run,
@@ -158,13 +170,13 @@ fn whole(
 }
 
 /// The run of the answer that was submitted then.
-fn run_of(answer: &Value, submit: Timestamp) -> Option<&Value> {
+fn run_of<'v>(answer: &'v Value, job: &str, submit: Timestamp) -> Option<&'v Value> {
     let number = |value: &Value| value.as_i64().or_else(|| value.get("number")?.as_i64());
-    answer
-        .get("jobs")?
-        .as_array()?
-        .iter()
-        .find(|job| job.pointer("/time/submission").and_then(number) == Some(submit.get()))
+    let job: i64 = job.parse().ok()?;
+    answer.get("jobs")?.as_array()?.iter().find(|run| {
+        run.get("job_id").and_then(number) == Some(job)
+            && run.pointer("/time/submission").and_then(number) == Some(submit.get())
+    })
 }
 
 /// Where newer and older Slurm keep a text in their JSON.
@@ -265,11 +277,12 @@ mod tests {
     #[test]
     fn the_run_of_a_job_is_found_by_its_submission() {
         let answer: Value = serde_json::from_str(
-            r#"{"jobs":[{"name":"a","time":{"submission":5}},
-                        {"name":"b","time":{"submission":{"set":true,"number":9}}}]}"#,
+            r#"{"jobs":[{"job_id":8,"name":"x","time":{"submission":5}},
+                        {"job_id":7,"name":"a","time":{"submission":5}},
+                        {"job_id":7,"name":"b","time":{"submission":{"set":true,"number":9}}}]}"#,
         )
         .unwrap();
-        let name = |at| run_of(&answer, Timestamp::new(at)).map(|run| run["name"].clone());
+        let name = |at| run_of(&answer, "7", Timestamp::new(at)).map(|run| run["name"].clone());
         assert_eq!(name(5), Some("a".into()));
         assert_eq!(name(9), Some("b".into()));
         assert_eq!(name(7), None);
