@@ -2,6 +2,7 @@
 
 mod architecture;
 mod archive_crash;
+mod archive_import;
 mod archive_keep;
 mod buckets;
 mod catalogue;

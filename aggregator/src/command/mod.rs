@@ -8,6 +8,7 @@ pub mod archive;
 pub mod ask;
 pub mod collect;
 pub mod config;
+pub mod import;
 pub mod jobs;
 pub mod now;
 pub mod serve;
@@ -118,6 +119,7 @@ commands! {
     Archive archive,
     Collect collect,
     Config config,
+    Import import,
     Jobs jobs,
     Now now,
     Serve serve,
