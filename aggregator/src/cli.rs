@@ -19,6 +19,11 @@ Exit codes: 0 done, 1 refused or failed, 2 bad input, usage or configuration, 3 
 
 Examples:
   steward now                    what runs at this moment, and what it uses of what it holds
+  steward jobs                   my jobs of the last seven days, and how well they used what they held
+  steward collect                bring what Slurm's database knows into the archive
+  steward analyze                who used what, and how well
+  steward status                 what the archive holds and lacks
+  steward doctor                 whether everything is there that Steward needs
   steward config check           which settings hold
   steward serve                  the service: see deploy/systemd/steward.service
   steward service status         how the service of this machine does"

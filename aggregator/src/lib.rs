@@ -6,6 +6,8 @@ pub mod cli;
 pub mod collect;
 pub mod command;
 pub mod config;
+pub mod doctor;
+pub mod driver;
 pub mod jobs;
 pub mod keep;
 pub mod now;

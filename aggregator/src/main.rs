@@ -18,8 +18,9 @@ use tracing::level_filters::LevelFilter;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let config = match cli.settings.load() {
+    let mut cli = Cli::parse();
+    let settings = cli.settings.load().or_else(|error| cli.command.without_settings(error));
+    let config = match settings {
         Ok(config) => config,
         Err(error) => return complain(&error.into()),
     };

@@ -81,10 +81,10 @@ pub fn warning(
     if age + MARGIN.min(after / 2) < after {
         return None;
     }
-    let (is, what) = if age < after { ("will soon be", "") } else { ("were", ", and are lost") };
+    let what = if age < after { "may soon be deleted" } else { "may be lost already" };
     Some(format!(
         "{cluster}: the last collection reached up to {} ago, and slurmdbd deletes after {} \
-         ({setting}): jobs that are not in the archive {is} deleted{what}. Run `steward collect` \
+         ({setting}): jobs that are not in the archive {what}. Run `steward collect` \
          now, and see that it runs regularly (`steward serve`, or a timer)",
         Span(Duration::from_secs(age.as_secs() / 3600 * 3600)),
         Span(after)
@@ -127,9 +127,9 @@ mod tests {
         assert_eq!(warning("c", ago(DAY), now, after(30)), None);
         assert_eq!(warning("c", ago(DAY * 22), now, after(30)), None);
         let soon = warning("c", ago(DAY * 24), now, after(30)).unwrap();
-        assert!(soon.contains("24d ago") && soon.contains("will soon be deleted"), "{soon}");
+        assert!(soon.contains("24d ago") && soon.contains("may soon be deleted"), "{soon}");
         let late = warning("c", ago(DAY * 31), now, after(30)).unwrap();
-        assert!(late.contains("are lost"), "{late}");
+        assert!(late.contains("lost already"), "{late}");
         // Kept for a day only: an hour is fine, twelve are not.
         assert_eq!(warning("c", ago(HOUR), now, after(1)), None);
         assert!(warning("c", ago(HOUR * 12), now, after(1)).is_some());

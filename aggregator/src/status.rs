@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn the_last_days_and_sizes_are_told() {
         let mut cluster = Cluster::default();
-        for number in 0..9 {
+        for number in 0..9i64 {
             let entry = Entry { generation: 1, rows: (number % 7).unsigned_abs(), bytes: 100 };
             cluster.days.insert(day(100 + number), entry);
         }

@@ -1,6 +1,7 @@
 //! End-to-end tests against the real testbed: `tests/run` brings it up and calls them.
 
 mod architecture;
+mod archive;
 mod archive_crash;
 mod archive_import;
 mod archive_keep;
@@ -9,6 +10,7 @@ mod catalogue;
 mod chaos;
 mod dashboards;
 mod defects;
+mod desk;
 mod faults;
 mod hang;
 mod layouts;
@@ -18,6 +20,7 @@ mod numbers;
 mod outputs;
 mod promql;
 mod push;
+mod readers;
 mod runs;
 mod serve;
 mod steps;

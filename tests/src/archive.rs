@@ -1,5 +1,6 @@
 //! An archive of jobs that never were, looked after by the real program; and what stands in it.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -202,6 +203,31 @@ pub fn rows_of(
     }
     lines.sort();
     lines
+}
+
+/// The rows of `processed`, each by column; an absent value is `null`.
+///
+/// # Panics
+/// If a file cannot be read.
+#[must_use]
+pub fn records(data: &Path) -> Vec<BTreeMap<String, String>> {
+    let mut records = Vec::new();
+    for path in files(&data.join("processed")) {
+        let wrong = |error: &dyn std::fmt::Display| -> ! { panic!("{}: {error}", path.display()) };
+        let file = File::open(&path).unwrap_or_else(|error| wrong(&error));
+        let reader = SerializedFileReader::new(file).unwrap_or_else(|error| wrong(&error));
+        for row in reader.get_row_iter(None).unwrap_or_else(|error| wrong(&error)) {
+            let row = row.unwrap_or_else(|error| wrong(&error));
+            let text = |value: &Field| match value {
+                Field::Str(text) => text.clone(),
+                Field::TimestampMillis(millis) => (millis / 1000).to_string(),
+                value => value.to_string(),
+            };
+            let columns = row.get_column_iter().map(|(name, value)| (name.clone(), text(value)));
+            records.push(columns.collect());
+        }
+    }
+    records
 }
 
 /// Compares two archives' rows.

@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 use crate::agent;
 
 /// What is installed. A change makes a new environment.
-const PACKAGES: [&str; 3] = ["duckdb==2.0.0", "moto[server]==5.2.5", "polars==2.1.0"];
+const PACKAGES: [&str; 4] =
+    ["duckdb==1.5.5", "duckdb-extension-httpfs==1.5.5", "moto[server]==5.2.5", "polars==2.1.0"];
 
 /// Seconds that one call may take; an installation from PyPI takes the longest.
 const LIMIT: &str = "900";

@@ -6,8 +6,7 @@ use std::fs::File;
 use std::future::Future;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::Duration;
 
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
@@ -18,12 +17,11 @@ use object_store::{
 };
 use steward_common::causes::with_causes;
 use tempfile::NamedTempFile;
-use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
 
 use super::ArchiveError;
 use super::shelf::{Item, Shelf, at};
 use crate::config::S3;
+use crate::driver::Driver;
 
 /// What goes over the network at a time; larger files go in several parts. S3 wants 5 MiB at least.
 const PIECE: u64 = 8 << 20;
@@ -329,53 +327,10 @@ fn secret(path: &Path) -> Result<String, ArchiveError> {
     Ok(text.to_owned())
 }
 
-/// A thread on which requests are made, so that others can wait for them wherever they are.
-struct Driver {
-    handle: Handle,
-    /// Dropped to stop it.
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Driver {
-    fn start() -> io::Result<Driver> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let handle = runtime.handle().clone();
-        let (stop, stopped) = oneshot::channel::<()>();
-        let thread = std::thread::Builder::new().name("bucket".to_owned()).spawn(move || {
-            // An error says that the other end is gone, which is the sign to stop.
-            let _gone = runtime.block_on(stopped);
-            runtime.shutdown_background();
-        })?;
-        Ok(Driver { handle, stop: Some(stop), thread: Some(thread) })
-    }
-
-    /// The answer; `None` if the request did not come to its end.
-    fn wait<T: Send + 'static>(
-        &self,
-        question: impl Future<Output = T> + Send + 'static,
-    ) -> Option<T> {
-        let (sender, receiver) = mpsc::sync_channel(1);
-        self.handle.spawn(async move {
-            // Who asked is waiting.
-            let _sent = sender.send(question.await);
-        });
-        receiver.recv().ok()
-    }
-}
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // It has nothing left to do.
-            let _ended = thread.join();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use tokio::runtime::Builder;
+
     use super::*;
 
     fn bucket(prefix: &str) -> Bucket {

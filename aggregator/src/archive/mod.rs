@@ -51,7 +51,7 @@ pub fn open(place: &Location, config: &Config) -> Result<Archive, ArchiveError> 
     match place {
         Location::Directory(root) => {
             let shelf = Arc::new(shelf::Directory::new(root));
-            Ok(Archive::new(shelf, root.join(".lock")))
+            Ok(Archive::new(shelf, root.join(LOCK)))
         }
         Location::S3 { bucket, prefix } => {
             let settings = &config.archive.s3;
@@ -64,6 +64,9 @@ pub fn open(place: &Location, config: &Config) -> Result<Archive, ArchiveError> 
         }
     }
 }
+
+/// The name of the lock in the archive's directory.
+pub const LOCK: &str = ".lock";
 
 /// Where files wait to be put in their places.
 const STAGING: &str = "staging";

@@ -5,19 +5,23 @@ use std::collections::{HashMap, HashSet};
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
+use steward_common::job::AgentUse;
 use tempfile::NamedTempFile;
 
 use super::column::Stored;
 use super::processed::ProcessedWriter;
-use super::read::{RunKey, Table, times, whole};
+use super::read::{Known, RunKey, Table, times, whole};
 use super::shelf::Shelf;
 use super::{ArchiveError, carry, stand_in};
+
+/// How much more of a run agents must have seen for it to be written anew.
+const BETTER: f64 = 0.001;
 
 /// A part while runs come in.
 pub struct PartWriter {
     existing: Option<Table>,
-    /// Runs that are in the archive, with the digests of their rows.
-    known: HashMap<RunKey, i32>,
+    /// Runs that are in the archive.
+    known: HashMap<RunKey, Known>,
     writer: ProcessedWriter<NamedTempFile>,
     new: HashSet<RunKey>,
     /// Whether there are runs under numbers that are not their own.
@@ -46,7 +50,19 @@ impl PartWriter {
     /// Whether the archive has this run with these very rows.
     #[must_use]
     pub fn has(&self, key: RunKey, digest: i32) -> bool {
-        self.known.get(&key) == Some(&digest) && !self.new.contains(&key)
+        self.known(key).is_some_and(|known| known.digest == digest)
+    }
+
+    /// Whether agents saw more of this run than the archive knows.
+    #[must_use]
+    pub fn is_seen_better(&self, key: RunKey, agent: Option<&AgentUse>) -> bool {
+        let before = self.known(key).and_then(|known| known.coverage).map(f64::from);
+        let now = agent.and_then(|agent| agent.coverage);
+        now.is_some_and(|now| before.is_none_or(|before| now > before + BETTER))
+    }
+
+    fn known(&self, key: RunKey) -> Option<&Known> {
+        self.known.get(&key).filter(|_| !self.new.contains(&key))
     }
 
     /// Adds a run, in place of an older version of it. A run that comes twice stays as it came

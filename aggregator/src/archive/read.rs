@@ -28,6 +28,15 @@ pub type RunKey = (u32, Timestamp);
 /// A column of texts, and which of them are wanted.
 pub type Wanted = (&'static str, Box<dyn Fn(&str) -> bool + Send>);
 
+/// What tells whether a run has changed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Known {
+    /// The digest of its rows.
+    pub digest: i32,
+    /// The share of it that agents saw.
+    pub coverage: Option<f32>,
+}
+
 /// A Parquet file that is open.
 pub struct Table {
     file: File,
@@ -212,19 +221,24 @@ impl Table {
         Ok(Batches { reader, path: self.path.clone() })
     }
 
-    /// Every run of a file of `processed`, with the digest of its rows.
+    /// Every run of a file of `processed`, with what tells whether it has changed.
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn runs(&self) -> Result<HashMap<RunKey, i32>, ArchiveError> {
+    pub fn runs(&self) -> Result<HashMap<RunKey, Known>, ArchiveError> {
+        const COLUMNS: [&str; 4] = ["job_id_raw", "submit_time", "row_digest", "agent_coverage"];
         let mut runs = HashMap::with_capacity(usize::try_from(self.rows()).unwrap_or(0));
-        for batch in self.batches(Some(&["job_id_raw", "submit_time", "row_digest"]), false)? {
+        for batch in self.batches(Some(&COLUMNS), false)? {
             let batch = batch?;
             let (jobs, submits) = (whole(&batch, "job_id_raw"), times(&batch, "submit_time"));
-            for ((job, submit), digest) in jobs.zip(submits).zip(whole(&batch, "row_digest")) {
+            let marks = whole(&batch, "row_digest").zip(real(&batch, "agent_coverage"));
+            for ((job, submit), (digest, coverage)) in jobs.zip(submits).zip(marks) {
                 if let (Some(job), Some(submit), Some(digest)) = (job, submit, digest) {
                     let job = u32::try_from(job).unwrap_or(0);
-                    runs.insert((job, submit), i32::try_from(digest).unwrap_or(0));
+                    let digest = i32::try_from(digest).unwrap_or(0);
+                    #[allow(clippy::cast_possible_truncation, reason = "a share, to compare")]
+                    let coverage = coverage.map(|share| share as f32);
+                    runs.insert((job, submit), Known { digest, coverage });
                 }
             }
         }

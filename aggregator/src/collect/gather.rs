@@ -5,18 +5,19 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use roaring::RoaringBitmap;
-use steward_common::job::Run;
+use steward_common::job::{AgentUse, Run};
 use steward_common::slurm::sacct::{Layout, Oddity};
 use steward_common::time::Timestamp;
 use tempfile::NamedTempFile;
 
+use super::measure::Measurements;
 use super::plan::Unit;
 use super::{CollectError, Context, run};
 use crate::archive::column::Stored;
 use crate::archive::part::PartWriter;
 use crate::archive::raw::{Form, Key, RawWriter};
 use crate::archive::read::{RunKey, Table};
-use crate::archive::{ArchiveError, Day, Part};
+use crate::archive::{ArchiveError, Day, Part, agent};
 use crate::source::slurm::lines::{Job, Piece};
 use crate::source::slurm::sacct::Failure;
 
@@ -34,6 +35,8 @@ pub struct Counts {
     pub malformed: AtomicU64,
     /// Values that could not be read; their runs stand without them.
     pub odd: AtomicU64,
+    /// Runs to which agents' figures were added.
+    pub measured: AtomicU64,
 }
 
 /// Files that a part of a collection has written.
@@ -60,6 +63,7 @@ pub struct Gather<'c> {
     layout: &'c Layout,
     parts: BTreeMap<Part, PartWriter>,
     raw: RawWriter<NamedTempFile>,
+    measurements: Measurements<'c>,
     jobs: RoaringBitmap,
     broken: Vec<u32>,
     open_since: Option<Timestamp>,
@@ -74,11 +78,14 @@ impl<'c> Gather<'c> {
     pub fn new(context: &'c Context, layout: &'c Layout) -> Result<Gather<'c>, ArchiveError> {
         let file = context.archive.shelf().scratch()?;
         let raw = RawWriter::new(file, context.generation, &layout.names(), context.now)?;
+        let agents = context.agents.as_deref();
+        let measurements = Measurements::new(agents, &context.cluster, context.now);
         Ok(Gather {
             context,
             layout,
             parts: BTreeMap::new(),
             raw,
+            measurements,
             jobs: RoaringBitmap::new(),
             broken: Vec::new(),
             open_since: None,
@@ -105,6 +112,7 @@ impl<'c> Gather<'c> {
         for window in &unit.windows {
             // What has ended belongs to the window in which it ended; a run that ends while we
             // ask belongs to now, as does what has not ended.
+            self.measurements.load(*window);
             let wanted = |run: &Run<'_>| match run.end.filter(|_| run.ended) {
                 Some(end) => {
                     window.holds(end)
@@ -115,7 +123,7 @@ impl<'c> Gather<'c> {
             self.context
                 .sacct
                 .jobs(self.layout, *window, |piece| {
-                    self.piece(piece, &wanted).map_err(Failure::Visit)
+                    self.piece(piece, wanted).map_err(Failure::Visit)
                 })
                 .map_err(CollectError::of)?;
         }
@@ -145,7 +153,7 @@ impl<'c> Gather<'c> {
 
     fn job(&mut self, job: Job<'_>, wanted: impl Fn(&Run<'_>) -> bool) -> Result<(), CollectError> {
         let context = self.context;
-        let (run, oddities) = match run::assemble(job.rows(), &context.cluster) {
+        let (mut run, oddities) = match run::assemble(job.rows(), &context.cluster) {
             None => return Ok(()),
             Some(Ok(read)) => read,
             Some(Err(oddity)) => {
@@ -160,6 +168,7 @@ impl<'c> Gather<'c> {
         let digest = run::digest(job.bytes());
         let count = 1 + u64::from(run.steps);
         self.context.counts.rows.fetch_add(count, Ordering::Relaxed);
+        self.measure(&mut run);
         if !self.keep(&run, digest)? {
             return Ok(());
         }
@@ -179,7 +188,14 @@ impl<'c> Gather<'c> {
         Ok(())
     }
 
-    /// Puts a run where it belongs; whether it was new or has changed.
+    /// Adds what agents measured of a run.
+    pub fn measure(&mut self, run: &mut Run<'_>) {
+        if let Some(agent) = self.measurements.of(run) {
+            run::attach(run, agent);
+        }
+    }
+
+    /// Puts a run where it belongs; whether it was new or its rows have changed.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -193,7 +209,8 @@ impl<'c> Gather<'c> {
         let writer = self.part(part)?;
         // What has not ended is written anew each time, but its rows only if they have changed.
         let known = writer.has(key, digest);
-        if known && part != Part::Open {
+        let seen_better = writer.is_seen_better(key, run.agent.as_ref());
+        if known && !seen_better && part != Part::Open {
             return Ok(false);
         }
         if !writer.push(key, &Stored { run, collected, digest })? {
@@ -205,11 +222,32 @@ impl<'c> Gather<'c> {
                 (since, start) => since.or(start),
             };
         }
-        if !known {
+        if let Some(agent) = &run.agent {
+            self.measured(run, agent)?;
+        }
+        if !known || seen_better {
+            // Its rank is found anew.
             self.jobs.insert(run.job.get());
+        }
+        if !known {
             self.context.counts.runs.fetch_add(1, Ordering::Relaxed);
         }
         Ok(!known)
+    }
+
+    /// Keeps what agents measured of a run as it is.
+    fn measured(&mut self, run: &Run<'_>, agent: &AgentUse) -> Result<(), ArchiveError> {
+        self.context.counts.measured.fetch_add(1, Ordering::Relaxed);
+        if !self.context.keeps_raw {
+            return Ok(());
+        }
+        let end = run.end.filter(|_| run.ended);
+        let key = Key { job: Some(run.job.get()), submit: Some(run.submit), end, step: None };
+        match agent::write(agent) {
+            Ok(text) => self.raw.push(key, Form::Agent, text.as_bytes()),
+            // Numbers and names; they can always be written.
+            Err(_) => Ok(()),
+        }
     }
 
     /// Keeps text that is no row.

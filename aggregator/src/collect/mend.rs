@@ -140,11 +140,12 @@ fn whole(
     }
     let context = gather.context();
     let rows = texts.iter().filter_map(|text| text.row(layout));
-    let Some(Ok((run, _))) = run::assemble(rows, &context.cluster) else { return Ok(false) };
+    let Some(Ok((mut run, _))) = run::assemble(rows, &context.cluster) else { return Ok(false) };
     if context.is_forgotten(&run.user, run.submit) {
         return Ok(true);
     }
     let digest = Mended::digest(&texts);
+    gather.measure(&mut run);
     if gather.keep(&run, digest)? {
         let end = run.end.filter(|_| run.ended);
         for text in &texts {

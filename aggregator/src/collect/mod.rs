@@ -5,13 +5,14 @@
 //! runs of one job are ranked. Then it all counts at once, or, if anything failed, not at all.
 
 pub mod gather;
+pub mod measure;
 pub mod mend;
 pub mod plan;
 pub mod run;
 pub mod site;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ use crate::keep::retention::{Dropped, Retention};
 use crate::source::slurm::command::CommandError;
 use crate::source::slurm::sacct::{Failure, Sacct};
 use gather::{Counts, Gather, Gathered};
+use measure::Agents;
 use plan::{Terms, Unit};
 
 /// How long to wait before a failed call is made again, the first time; then twice as long.
@@ -74,6 +76,8 @@ pub struct Request {
     pub retries: u32,
     /// Whether rows are kept as sacct gave them.
     pub raw: bool,
+    /// Who knows what agents measured.
+    pub agents: Option<Arc<Agents>>,
     /// How long layers are kept.
     pub retention: Retention,
 }
@@ -89,6 +93,7 @@ pub struct Context {
     sacct: Sacct,
     counts: Counts,
     keeps_raw: bool,
+    agents: Option<Arc<Agents>>,
 }
 
 impl Context {
@@ -137,7 +142,11 @@ pub struct Collected {
     pub malformed: u64,
     /// Values that could not be read; their runs stand without them.
     pub odd: u64,
-    /// Examples of both.
+    /// Runs to which agents' figures were added.
+    pub measured: u64,
+    /// Whether Prometheus, asked for them, did not answer.
+    pub is_deaf: bool,
+    /// Examples of what could not be read.
     pub examples: Vec<String>,
     /// Days that were asked for.
     pub days: usize,
@@ -170,6 +179,7 @@ pub fn run(
         sacct: request.sacct.clone(),
         counts: Counts::default(),
         keeps_raw: request.raw,
+        agents: request.agents.clone(),
     };
     let mut total = Total::default();
     for gathered in all(&context, &layout, &units, request, watch)? {
@@ -184,6 +194,8 @@ pub fn run(
         runs: counts.runs.load(Ordering::Relaxed),
         malformed: counts.malformed.load(Ordering::Relaxed),
         odd: counts.odd.load(Ordering::Relaxed),
+        measured: counts.measured.load(Ordering::Relaxed),
+        is_deaf: request.agents.as_ref().is_some_and(|agents| agents.is_deaf()),
         examples: total.examples,
         days: units.len(),
         dropped: Dropped::default(),

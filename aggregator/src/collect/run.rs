@@ -1,8 +1,9 @@
 //! How rows become a run: one way for what sacct has just said and for what is kept of what it
 //! once said, so that an archive that is rebuilt is the one that was collected.
 
-use steward_common::job::{AgentUse, Run};
+use steward_common::job::{AgentUse, Run, Source};
 use steward_common::slurm::sacct::{Draft, Oddity, Row};
+use steward_common::unit::Bytes;
 use twox_hash::XxHash3_64;
 
 /// The run of a job's own row and of those of its steps, in this order, and what could not be read
@@ -26,8 +27,22 @@ pub fn assemble<'a>(
     Some(Ok((run, oddities)))
 }
 
-/// Adds what the agents measured.
+/// The share of a run that agents must have seen for their figure of its memory to count.
+const SEEN_ENOUGH: f64 = 0.9;
+
+/// Adds what the agents measured. If they saw enough of the run, on all its nodes, its memory is
+/// what they say: they look at all of the job at once, and do not count the page cache.
 pub fn attach(run: &mut Run<'_>, agent: AgentUse) {
+    let enough = agent.coverage.is_some_and(|coverage| coverage >= SEEN_ENOUGH);
+    let all = run.node_count.and_then(|nodes| usize::try_from(nodes).ok());
+    if enough && all == Some(agent.nodes.len()) {
+        let peaks = agent.nodes.iter().map(|node| node.peak_memory_bytes.map(Bytes::new));
+        let sum = |sum: Option<Bytes>, peak: Option<Bytes>| sum?.checked_add(peak?);
+        if let Some(peak) = peaks.fold(Some(Bytes::new(0)), sum) {
+            run.peak_memory = Some(peak);
+            run.memory_source = Some(Source::Agent);
+        }
+    }
     run.agent = Some(agent);
 }
 

@@ -1,5 +1,6 @@
 //! Collecting for a site: every cluster of the configuration, one after the other.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Zoned;
@@ -7,6 +8,7 @@ use jiff::tz::TimeZone;
 use steward_common::id::ClusterName;
 use steward_common::time::Timestamp;
 
+use super::measure::Agents;
 use super::plan::Terms;
 use super::{CollectError, Collected, Request, Watch};
 use crate::archive::Archive;
@@ -93,6 +95,21 @@ pub fn midnight(now: Timestamp, zone: &TimeZone, days: u32) -> Timestamp {
     begin().map_or(Timestamp::new(0), |begin| Timestamp::new(begin.timestamp().as_second()))
 }
 
+/// Who knows what agents measured, if anybody does.
+fn agents(config: &Config) -> Option<Arc<Agents>> {
+    let url = config.prometheus.url.as_deref()?;
+    match Agents::new(url, config.prometheus.timeout.0) {
+        Ok(agents) => Some(Arc::new(agents)),
+        Err(error) => {
+            tracing::warn!(%error, "jobs are archived without what agents measured");
+            None
+        }
+    }
+}
+
+/// What became of a cluster.
+pub type End = (ClusterName, Result<Collected, CollectError>);
+
 /// Collects all clusters; each has its own end, and one that fails does not stop the others.
 ///
 /// # Errors
@@ -103,7 +120,7 @@ pub fn collect(
     order: &Order,
     mut lock: Lock,
     watch: &dyn Watch,
-) -> Result<Vec<(ClusterName, Result<Collected, CollectError>)>, CollectError> {
+) -> Result<Vec<End>, CollectError> {
     let mut done = Vec::new();
     let clusters = clusters(config, order)?;
     for (place, asked) in clusters.iter().enumerate() {
@@ -124,6 +141,7 @@ pub fn collect(
             parallel: order.parallel,
             retries: config.slurm.retries,
             raw: config.archive.raw,
+            agents: agents(config),
             retention: Retention::of(&config.archive),
         };
         match super::run(archive, lock, &request, watch) {

@@ -16,6 +16,12 @@ use crate::shutdown::Shutdown;
 
 /// Sum up who used what, and how well, over days of the archive.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steward analyze                                   the last seven days
+  steward analyze --from 2026-01-01 --to 2026-03-31 a quarter
+  steward analyze --user alice --table waste        what one user wasted, and why
+  steward analyze --format html > usage.html        a page to send")]
 pub struct Args {
     #[command(flatten)]
     options: Options,

@@ -111,7 +111,7 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
 }
 
 fn line(collected: &Collected) -> String {
-    let Collected { cluster, rows, runs, malformed, odd, days, .. } = collected;
+    let Collected { cluster, rows, runs, malformed, odd, days, measured, .. } = collected;
     let mut text =
         format!("{cluster}: {runs} runs new or changed, of {rows} rows in {days} days\n");
     if *malformed > 0 {
@@ -119,6 +119,12 @@ fn line(collected: &Collected) -> String {
     }
     if *odd > 0 {
         text += &format!("  {odd} values could not be read and are absent\n");
+    }
+    if *measured > 0 {
+        text += &format!("  {measured} runs with what agents measured\n");
+    }
+    if collected.is_deaf {
+        text += "  Prometheus did not answer: the rest is without what agents measured\n";
     }
     text += &collected.dropped.line();
     for example in &collected.examples {

@@ -98,11 +98,20 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
             "Only the newest {} are shown; --limit (0 is all) or fewer days show others.",
             lines.len()
         );
+        if format == Format::Csv {
+            tracing::warn!("{note}");
+        }
         for sheet in &mut document.sheets {
             sheet.notes.push(note.clone());
         }
     }
-    Ok(Outcome::done(format::write(&document, format, Screen::of_stdout(), None)))
+    let screen = Screen::of_stdout();
+    // One table alone needs no line with its name before it.
+    let text = match (format, document.sheets.first()) {
+        (Format::Csv, Some(sheet)) => format::write_sheet(&document, sheet, format, screen, None),
+        _ => format::write(&document, format, screen, None),
+    };
+    Ok(Outcome::done(text))
 }
 
 fn question(args: &Args, config: &Config) -> anyhow::Result<Question> {

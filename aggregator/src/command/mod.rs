@@ -8,6 +8,7 @@ pub mod archive;
 pub mod ask;
 pub mod collect;
 pub mod config;
+pub mod doctor;
 pub mod import;
 pub mod jobs;
 pub mod now;
@@ -91,12 +92,12 @@ pub fn code(error: &anyhow::Error) -> u8 {
 
 /// Makes the enum that clap reads and the call of each command from one list.
 macro_rules! commands {
-    ($($variant:ident $module:ident,)*) => {
+    ($($(#[$more:meta])* $variant:ident $module:ident,)*) => {
         /// What to do.
         #[derive(Debug, Subcommand)]
         #[allow(missing_docs, reason = "the help of a command stands on its Args")]
         pub enum Command {
-            $($variant($module::Args),)*
+            $($(#[$more])* $variant($module::Args),)*
         }
 
         impl Command {
@@ -114,11 +115,30 @@ macro_rules! commands {
     };
 }
 
+impl Command {
+    /// What a command makes of settings that cannot be used: the doctor tells and goes on with the
+    /// defaults, all others end.
+    ///
+    /// # Errors
+    /// The same, for all others.
+    pub fn without_settings(&mut self, error: ConfigError) -> Result<Config, ConfigError> {
+        match self {
+            Self::Doctor(args) => {
+                args.settings = Some(error.to_string());
+                Ok(Config::default())
+            }
+            _ => Err(error),
+        }
+    }
+}
+
 commands! {
     Analyze analyze,
     Archive archive,
     Collect collect,
     Config config,
+    #[command(visible_alias = "test")]
+    Doctor doctor,
     Import import,
     Jobs jobs,
     Now now,

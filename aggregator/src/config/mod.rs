@@ -4,7 +4,7 @@ mod section;
 mod value;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -27,6 +27,9 @@ pub const DEFAULT_PATH: &str = "/etc/steward/steward.toml";
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
+    /// The file that they came from; `None` if there is none and the defaults hold.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
     /// The zone in which people see days, and schedules times; see [`Config::zone`].
     #[serde(deserialize_with = "from_text_option")]
     pub time_zone: Option<Zone>,
@@ -51,6 +54,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            file: None,
             time_zone: None,
             log: "info".to_owned(),
             archive: Archive::default(),
@@ -97,7 +101,7 @@ impl Config {
     pub fn load(path: Option<&Path>) -> Result<Self, ConfigError> {
         let (path, required) = path.map_or((Path::new(DEFAULT_PATH), false), |path| (path, true));
         let config = match std::fs::read_to_string(path) {
-            Ok(text) => Self::parse(path, &text)?,
+            Ok(text) => Self { file: Some(path.to_owned()), ..Self::parse(path, &text)? },
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {
                 Self::default()
             }

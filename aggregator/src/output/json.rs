@@ -50,7 +50,8 @@ fn cell(cell: &Cell) -> Value {
 
 /// JSON lets characters through that act on a terminal; in JSON they stand in strings only, where
 /// an escape means the same.
-fn text(value: &Value) -> String {
+#[must_use]
+pub fn text(value: &Value) -> String {
     let mut out = String::new();
     for c in format!("{value:#}").chars() {
         if c != '\n' && is_hidden(c) {

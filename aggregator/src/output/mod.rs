@@ -2,6 +2,7 @@
 
 pub mod archive;
 pub mod csv;
+pub mod doctor;
 pub mod format;
 pub mod html;
 pub mod jobs;

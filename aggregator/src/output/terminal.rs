@@ -206,8 +206,9 @@ fn bar(share: f64, columns: usize) -> String {
     "█".repeat(eighths / 8) + rest
 }
 
-/// Broken at spaces.
-fn wrapped(text: &str, columns: usize) -> String {
+/// The text broken at spaces.
+#[must_use]
+pub fn wrapped(text: &str, columns: usize) -> String {
     let (mut out, mut line) = (String::new(), String::new());
     for word in text.split(' ') {
         if !line.is_empty() && width(&line) + 1 + width(word) > columns {

@@ -117,7 +117,9 @@ async fn what_is_no_request_is_refused_in_words() {
     let service = Running::start(config(dir.path())).await;
     let socket = dir.path().join("s.sock");
     let unknown = ask::<Status>(&socket, "sudo", ()).await;
-    assert!(matches!(unknown, Err(AskError::BadInput(why)) if why.0.contains("known: status")));
+    assert!(
+        matches!(unknown, Err(AskError::BadInput(why)) if why.0.contains("known: jobs, status"))
+    );
     for (text, part) in [
         ("nonsense\n".to_owned(), "no request"),
         ("{\"command\":\"status\",\"as\":\"root\"}\n".to_owned(), "unknown field"),

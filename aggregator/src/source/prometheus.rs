@@ -75,11 +75,14 @@ impl Prometheus {
         Ok(Self { client, url: url.to_owned() })
     }
 
-    /// Asks for figures of jobs.
+    /// Asks for anything: labels and value of each series.
     ///
     /// # Errors
-    /// If the server does not answer or the answer is about something else.
-    pub async fn jobs(&self, query: &str) -> Result<Vec<Series>, PrometheusError> {
+    /// If the server does not answer, or not with series.
+    pub async fn series(
+        &self,
+        query: &str,
+    ) -> Result<Vec<(HashMap<String, String>, f64)>, PrometheusError> {
         let no_answer = |why: String| PrometheusError::NoAnswer { url: self.url.clone(), why };
         let answer = self.client.query(query).post().await;
         let answer = answer.map_err(|error| no_answer(with_causes(&error)))?;
@@ -87,10 +90,19 @@ impl Prometheus {
             .data()
             .as_vector()
             .ok_or_else(|| no_answer(format!("{query} gave no vector")))?;
-        vector
-            .iter()
-            .map(|series| {
-                let labels = series.metric();
+        let each = vector.iter().map(|one| (one.metric().clone(), one.sample().value()));
+        Ok(each.collect())
+    }
+
+    /// Asks for figures of jobs.
+    ///
+    /// # Errors
+    /// If the server does not answer or the answer is about something else.
+    pub async fn jobs(&self, query: &str) -> Result<Vec<Series>, PrometheusError> {
+        self.series(query)
+            .await?
+            .into_iter()
+            .map(|(labels, value)| {
                 let no_label = |label| PrometheusError::NoLabel {
                     url: self.url.clone(),
                     query: query.to_owned(),
@@ -102,7 +114,7 @@ impl Prometheus {
                     text(cluster)?.parse().map_err(|_| no_label(cluster))?,
                     text(JOB_LABEL)?.parse().map_err(|_| no_label(JOB_LABEL))?,
                 );
-                Ok(Series { job, labels: labels.clone(), value: series.sample().value() })
+                Ok(Series { job, labels, value })
             })
             .collect()
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use steward_common::id::ClusterName;
 use steward_common::metric::{AGENT_LAST_SCAN_TIMESTAMP, JOB_LABEL, MetricDef, NODE_LABELS};
+use steward_common::window::Window;
 
 /// How a metric's points over the nodes of a job become one figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,59 @@ pub fn series(def: &MetricDef, cluster: Option<&ClusterName>, fresh: Duration) -
     )
 }
 
+/// What is taken of a metric's points over a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extreme {
+    /// The least.
+    Least,
+    /// The most; of a counter, its last value.
+    Most,
+    /// The most of each series, and then how many series there are of a job on a node.
+    Number,
+}
+
+/// One value for each job, node and further label, over all points of the window: of all jobs, or
+/// of these. A node that is scraped and pushes too counts once.
+#[must_use]
+pub fn over(
+    def: &MetricDef,
+    extreme: Extreme,
+    cluster: &ClusterName,
+    jobs: &[u32],
+    window: Window,
+) -> String {
+    let [cluster_label, instance] = NODE_LABELS;
+    let mut matchers = format!("{cluster_label}=\"{cluster}\"");
+    if !jobs.is_empty() {
+        let jobs: Vec<String> = jobs.iter().map(u32::to_string).collect();
+        matchers += &format!(",{JOB_LABEL}=~\"{}\"", jobs.join("|"));
+    }
+    let word = if extreme == Extreme::Least { "min" } else { "max" };
+    let labels: Vec<&str> = def.all_labels().collect();
+    let (name, labels) = (def.name, labels.join(", "));
+    let (seconds, end) = (window.seconds(), window.to().get());
+    let each = format!(
+        "{word} by ({labels}) ({word}_over_time({name}{{{matchers}}}[{seconds}s] @ {end}))"
+    );
+    if extreme == Extreme::Number {
+        format!("count by ({cluster_label}, {instance}, {JOB_LABEL}) ({each})")
+    } else {
+        each
+    }
+}
+
+/// When the agent of each node last scanned.
+#[must_use]
+pub fn heartbeats() -> String {
+    format!("max by ({}) ({})", NODE_LABELS.join(", "), AGENT_LAST_SCAN_TIMESTAMP.name)
+}
+
+/// How many series of a metric there are; no answer if there are none.
+#[must_use]
+pub fn count(def: &MetricDef) -> String {
+    format!("count ({})", def.name)
+}
+
 fn selector(cluster: Option<&ClusterName>) -> String {
     // A cluster's name holds no quote, backslash or newline: its type sees to that.
     let [label, _] = NODE_LABELS;
@@ -55,8 +109,13 @@ fn selector(cluster: Option<&ClusterName>) -> String {
 #[cfg(test)]
 mod tests {
     use steward_common::metric;
+    use steward_common::time::Timestamp;
 
     use super::*;
+
+    fn window() -> Window {
+        Window::new(Timestamp::new(1_000_000), Timestamp::new(1_003_600)).unwrap()
+    }
 
     #[test]
     fn every_query_is_promql() {
@@ -68,8 +127,13 @@ mod tests {
                     promql_parser::parser::parse(&query).unwrap_or_else(|e| panic!("{query}: {e}"));
                 }
             }
-            let query = series(def, None, Duration::ZERO);
-            promql_parser::parser::parse(&query).unwrap_or_else(|e| panic!("{query}: {e}"));
+            for extreme in [Extreme::Least, Extreme::Most, Extreme::Number] {
+                let query = over(def, extreme, &cluster, &[7, 8], window());
+                promql_parser::parser::parse(&query).unwrap_or_else(|e| panic!("{query}: {e}"));
+            }
+            for query in [series(def, None, Duration::ZERO), count(def), heartbeats()] {
+                promql_parser::parser::parse(&query).unwrap_or_else(|e| panic!("{query}: {e}"));
+            }
         }
     }
 
@@ -83,6 +147,21 @@ mod tests {
             "sum by (cluster, slurm_job) (max by (cluster, instance, slurm_job) \
              (jobs_cpus{cluster=\"c1\"}) and on (cluster, instance) \
              (time() - steward_agent_last_scan_timestamp_seconds{cluster=\"c1\"} < 60))"
+        );
+    }
+
+    #[test]
+    fn a_time_in_the_past_is_asked_for_as_a_whole() {
+        let cluster = "c1".parse().unwrap();
+        assert_eq!(
+            over(&metric::JOBS_IO_BYTES, Extreme::Most, &cluster, &[], window()),
+            "max by (cluster, instance, slurm_job, direction) \
+             (max_over_time(jobs_io_bytes_total{cluster=\"c1\"}[3600s] @ 1003600))"
+        );
+        assert_eq!(
+            over(&metric::JOBS_GPU_ASSIGNED, Extreme::Number, &cluster, &[7, 8], window()),
+            "count by (cluster, instance, slurm_job) (max by (cluster, instance, slurm_job, gpu) \
+             (max_over_time(jobs_gpu_assigned{cluster=\"c1\",slurm_job=~\"7|8\"}[3600s] @ 1003600)))"
         );
     }
 }

@@ -164,7 +164,7 @@ impl Job {
     }
 
     /// The job as it stood at this time; `None` if it was not there yet.
-    pub fn as_of(mut self, at: u64) -> Option<Job> {
+    pub fn seen_at(mut self, at: u64) -> Option<Job> {
         if self.submit >= at {
             return None;
         }

@@ -78,7 +78,7 @@ impl Recipe {
         let mut text = Vec::new();
         for number in 0..self.jobs {
             let submit = begin + self.days * DAY * number / self.jobs;
-            for run in jobs.next(submit).into_iter().filter_map(|run| run.as_of(at)) {
+            for run in jobs.next(submit).into_iter().filter_map(|run| run.seen_at(at)) {
                 text.clear();
                 row::write(&layout, &run, &mut text);
                 writer.add(&run, &text)?;

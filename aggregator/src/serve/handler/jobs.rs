@@ -29,7 +29,15 @@ pub async fn answer(call: Call) -> anyhow::Result<Value> {
         let _turn = turn;
         archive.jobs(&question)
     });
-    Ok(serde_json::to_value(answer.await??)?)
+    match answer.await? {
+        Ok(answer) => Ok(serde_json::to_value(answer)?),
+        Err(error) if call.peer.is_admin => Err(error.into()),
+        Err(error) => {
+            // It holds paths that are nobody else's business.
+            tracing::error!(%error, "the archive cannot be read for a user");
+            anyhow::bail!("the service cannot read the archive; tell an administrator")
+        }
+    }
 }
 
 /// Whose jobs he gets.

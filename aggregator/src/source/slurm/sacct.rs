@@ -99,7 +99,7 @@ impl Sacct {
     /// # Errors
     /// If it does not answer.
     pub fn layout(&self) -> Result<Layout, CommandError> {
-        Ok(Layout::of_help(&self.text(&["--helpformat".to_owned()], HELP_LIMIT)?))
+        Ok(Layout::of_help(&self.text(&["--helpformat".to_owned()], HELP_LIMIT.min(self.limit))?))
     }
 
     /// What `sacct --version` says.
@@ -107,7 +107,7 @@ impl Sacct {
     /// # Errors
     /// If it does not answer.
     pub fn version(&self) -> Result<String, CommandError> {
-        Ok(self.text(&["--version".to_owned()], HELP_LIMIT)?.trim().to_owned())
+        Ok(self.text(&["--version".to_owned()], HELP_LIMIT.min(self.limit))?.trim().to_owned())
     }
 
     fn arguments(&self, layout: &Layout) -> Vec<String> {

@@ -1,0 +1,230 @@
+//! Real jobs of a real Slurm, from sbatch to the archive: every number agrees with what the job did.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use steward_tests::archive::records;
+use steward_tests::service;
+use steward_tests::slurm::{Job, run, submit};
+use steward_tests::testbed::Testbed;
+use steward_tests::wait;
+
+/// A run of the archive, by column.
+type Record = BTreeMap<String, String>;
+
+/// Until a job has ended and slurmdbd knows it, on a machine that is full of other tests.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Collects what is new.
+fn collect(data: &Path) {
+    let output = Command::new("timeout")
+        .arg("120")
+        .arg(service::program())
+        .args(["collect", "--days", "1", "--no-summary", "--data-dir"])
+        .arg(data)
+        .env("SLURM_CONF", Testbed::get().slurm_conf())
+        .env("STEWARD_CONFIG", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The runs of a job, the first one first.
+fn runs(all: &[Record], id: &str) -> Vec<Record> {
+    let mut runs: Vec<Record> =
+        all.iter().filter(|record| record["job_id_raw"] == id).cloned().collect();
+    runs.sort_by_key(|record| record["submit_time"].clone());
+    runs
+}
+
+/// Collects until the archive has what is asked for.
+fn archived<T>(data: &Path, what: &str, mut look: impl FnMut(&[Record]) -> Option<T>) -> T {
+    wait::until(what, PATIENCE, || {
+        collect(data);
+        look(&records(data))
+    })
+}
+
+/// Collects until the job's one run is there, has ended, and Slurm has its use.
+fn ended(data: &Path, job: &Job) -> Record {
+    archived(data, &format!("job {} in the archive", job.id), |all| {
+        let run = runs(all, &job.id).pop()?;
+        (run["is_complete"] == "true").then_some(run)
+    })
+}
+
+fn number(record: &Record, column: &str) -> f64 {
+    record[column].parse().unwrap_or_else(|_| panic!("{column} is {}", record[column]))
+}
+
+fn near(found: f64, expected: f64) -> bool {
+    (found - expected).abs() <= 1e-6 * expected.abs().max(1.0)
+}
+
+#[test]
+fn what_a_job_did_is_what_the_archive_says() {
+    let data = tempfile::tempdir().unwrap();
+    let job = submit(
+        "stw-alice",
+        &["-n1", "-c2", "--mem=400M", "-t", "10", "-J", "three seconds"],
+        "#!/usr/bin/python3\n\
+         import time\n\
+         block = bytearray(100 << 20)\n\
+         while time.process_time() < 3: pass\n\
+         time.sleep(12)\n",
+    );
+    job.wait_ended(PATIENCE);
+    let run = archived(data.path(), "memory of the job", |all| {
+        let run = runs(all, &job.id).pop()?;
+        (run["is_complete"] == "true" && run["max_rss_mb"] != "null").then_some(run)
+    });
+    assert_eq!(run["state"], "COMPLETED");
+    assert_eq!(run["user"], "stw-alice");
+    assert_eq!(run["job_name"], "three seconds");
+    assert_eq!(run["alloc_cpus"], "2");
+    assert_eq!(run["alloc_gpus"], "0");
+    assert_eq!(number(&run, "req_mem_mb"), 400.0);
+    assert_eq!((&*run["cpu_source"], &*run["memory_source"]), ("steps", "steps"));
+    let cpu = number(&run, "total_cpu_seconds");
+    assert!((3.0..4.5).contains(&cpu), "{cpu} s of CPU for 3");
+    let peak = number(&run, "max_rss_mb");
+    assert!((100.0..160.0).contains(&peak), "{peak} MiB for 100 and Python");
+    let elapsed = number(&run, "elapsed_seconds");
+    assert!((14.0..120.0).contains(&elapsed), "{elapsed} s for 15");
+    let seconds = number(&run, "end_time") - number(&run, "start_time");
+    assert_eq!(seconds, elapsed);
+    // From first principles, not by the program's own functions.
+    assert!(near(number(&run, "cpu_efficiency"), 100.0 * cpu / (2.0 * elapsed)));
+    assert!(near(number(&run, "cpu_hours_wasted"), (2.0 * elapsed - cpu) / 3600.0));
+    assert!(near(number(&run, "memory_efficiency"), 100.0 * peak / 400.0));
+    assert!(near(number(&run, "memory_gb_hours_reserved"), 400.0 / 1024.0 * elapsed / 3600.0));
+    assert!(near(number(&run, "time_limit_use"), 100.0 * elapsed / 600.0));
+    let wait = number(&run, "start_time") - number(&run, "submit_time");
+    assert_eq!(number(&run, "wait_seconds"), wait);
+    // And by another source: what sacct itself says of the job.
+    let total = job.sacct("TotalCPU").into_iter().next().unwrap();
+    let (minutes, seconds) = total.split_once(':').unwrap();
+    let total = 60.0 * minutes.parse::<f64>().unwrap() + seconds.parse::<f64>().unwrap();
+    assert!((total - cpu).abs() < 0.01, "sacct says {total}, the archive {cpu}");
+}
+
+#[test]
+fn every_way_to_end_is_told_apart() {
+    let data = tempfile::tempdir().unwrap();
+    let sleep = "#!/bin/sh\nsleep 600\n";
+    let failed = submit("stw-bob", &["--mem=50M"], "#!/bin/sh\nexit 3\n");
+    let late = submit("stw-bob", &["--mem=50M", "-t", "1"], sleep);
+    let held = submit("stw-bob", &["--mem=50M", "--hold"], sleep);
+    let stopped = submit("stw-bob", &["--mem=50M"], sleep);
+    let greedy = submit(
+        "stw-bob",
+        &["--mem=60M"],
+        "#!/usr/bin/python3\nimport time\nx = bytearray(500 << 20)\nx[::4096] = x[::4096]\ntime.sleep(60)\n",
+    );
+    stopped.wait_running();
+    // Before it is cancelled it is open, and what it uses is not known yet.
+    let going = archived(data.path(), "the running job", |all| runs(all, &stopped.id).pop());
+    assert_eq!((&*going["is_complete"], &*going["end_time"]), ("false", "null"));
+    assert_eq!(going["total_cpu_seconds"], "null");
+    stopped.cancel();
+    held.cancel();
+    let run = ended(data.path(), &failed);
+    assert_eq!((&*run["state"], &*run["exit_code"]), ("FAILED", "3"));
+    let run = ended(data.path(), &stopped);
+    assert_eq!(run["state"], "CANCELLED");
+    assert_ne!(run["start_time"], "null");
+    let run = ended(data.path(), &held);
+    assert_eq!(run["state"], "CANCELLED");
+    // It never had anything, so it used and wasted nothing.
+    assert_eq!((&*run["start_time"], &*run["node_list"]), ("null", "null"));
+    assert_eq!((&*run["alloc_cpus"], &*run["cpu_efficiency"]), ("0", "null"));
+    let run = ended(data.path(), &greedy);
+    assert_eq!(run["state"], "OUT_OF_MEMORY");
+    let run = ended(data.path(), &late);
+    assert_eq!(run["state"], "TIMEOUT");
+    assert!(number(&run, "time_limit_use") >= 100.0);
+}
+
+#[test]
+fn work_in_steps_arrays_and_parts_is_counted_where_it_was_done() {
+    let data = tempfile::tempdir().unwrap();
+    let burn = "srun --mem=40M python3 -c 'import time\nwhile time.process_time() < 2: pass'\n";
+    let steps = submit("stw-carol", &["-n1", "--mem=60M"], &format!("#!/bin/sh\n{burn}{burn}"));
+    let array = submit("stw-carol", &["-n1", "--mem=50M", "--array=3,5"], "#!/bin/sh\nsleep 1\n");
+    let het =
+        submit("stw-carol", &["-n1", "--mem=50M", ":", "-n2", "--mem=60M"], "#!/bin/sh\nsleep 2\n");
+    steps.wait_ended(PATIENCE);
+    let run = ended(data.path(), &steps);
+    let cpu = number(&run, "total_cpu_seconds");
+    assert!((4.0..6.5).contains(&cpu), "{cpu} s of CPU for twice 2");
+    // batch, extern and two of srun.
+    assert_eq!(run["steps"], "4");
+    let tasks = archived(data.path(), "both tasks of the array", |all| {
+        let of_array = |run: &&Record| run["array_job_id"] == array.id;
+        let done: Vec<Record> = all.iter().filter(of_array).cloned().collect();
+        let over = done.iter().filter(|run| run["is_complete"] == "true").count();
+        (over == 2).then_some(done)
+    });
+    let mut shown: Vec<&str> = tasks.iter().map(|run| run["job_id"].as_str()).collect();
+    shown.sort_unstable();
+    assert_eq!(shown, [format!("{}_3", array.id), format!("{}_5", array.id)]);
+    assert_ne!(tasks[0]["job_id_raw"], tasks[1]["job_id_raw"]);
+    let parts = archived(data.path(), "both parts of the heterogeneous job", |all| {
+        let of_het = |run: &&Record| run["het_job_id"] == het.id && run["is_complete"] == "true";
+        let parts: Vec<Record> = all.iter().filter(of_het).cloned().collect();
+        (parts.len() == 2).then_some(parts)
+    });
+    let mut given: Vec<(&str, &str)> =
+        parts.iter().map(|run| (run["het_offset"].as_str(), run["req_cpus"].as_str())).collect();
+    given.sort_unstable();
+    assert_eq!(given, [("0", "1"), ("1", "2")]);
+}
+
+#[test]
+fn a_requeued_job_has_two_runs() {
+    let data = tempfile::tempdir().unwrap();
+    let job = submit(
+        "stw-alice",
+        &["-n1", "--mem=50M", "--requeue"],
+        "#!/bin/sh\n[ -n \"$SLURM_RESTART_COUNT\" ] || exec sleep 600\n",
+    );
+    job.wait_running();
+    // The first run is seen while it goes on: it must not stay open.
+    let first = archived(data.path(), "the first run", |all| runs(all, &job.id).pop());
+    assert_eq!((&*first["is_complete"], &*first["restart"]), ("false", "0"));
+    run("scontrol", &["requeue", &job.id]);
+    let both = archived(data.path(), "both runs", |all| {
+        let runs = runs(all, &job.id);
+        let over = runs.iter().all(|run| run["is_complete"] == "true");
+        (runs.len() == 2 && over).then_some(runs)
+    });
+    assert_eq!([&*both[0]["restart"], &*both[1]["restart"]], ["0", "1"]);
+    assert_eq!([&*both[0]["state"], &*both[1]["state"]], ["REQUEUED", "COMPLETED"]);
+    assert!(number(&both[0], "end_time") <= number(&both[1], "start_time"));
+}
+
+#[test]
+fn names_with_anything_in_them_survive() {
+    let data = tempfile::tempdir().unwrap();
+    // Slurm itself makes a back quote of a double one before it keeps a name.
+    let names =
+        ["a|b", "two\nlines", "quote's", "Grüße 日本", "bell\u{7}", "unit\u{1f}separator", "100%"];
+    let jobs: Vec<(&str, Job)> = names
+        .into_iter()
+        .map(|name| (name, submit("stw-bob", &["--mem=50M", "-J", name], "#!/bin/sh\nexit 0\n")))
+        .collect();
+    for (name, job) in &jobs {
+        assert_eq!(ended(data.path(), job)["job_name"], *name);
+    }
+    // Another collection, and a rebuild from what sacct said then, change nothing.
+    let before = records(data.path());
+    let output =
+        service::steward(&["archive", "rebuild", "--data-dir", data.path().to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for (name, job) in &jobs {
+        let rebuilt = runs(&records(data.path()), &job.id);
+        assert_eq!(rebuilt, runs(&before, &job.id), "{name:?}");
+    }
+}
