@@ -3,6 +3,7 @@
 mod architecture;
 mod archive;
 mod archive_crash;
+mod archive_import;
 mod archive_keep;
 mod buckets;
 mod catalogue;

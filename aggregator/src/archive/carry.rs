@@ -52,6 +52,22 @@ pub fn owners(table: &Table, mut visit: impl FnMut(RunKey, &str)) -> Result<(), 
     Ok(())
 }
 
+/// Shows `visit` every run and the id that people see.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn shown(table: &Table, mut visit: impl FnMut(RunKey, &str)) -> Result<(), ArchiveError> {
+    for batch in table.batches(Some(&["job_id_raw", "submit_time", "job_id"]), false)? {
+        let batch = batch?;
+        for ((key, _), id) in keys(&batch).zip(texts(&batch, "job_id")) {
+            if let (Some(key), Some(id)) = (key, id) {
+                visit(key, id);
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Of each run the digest of its rows, and when it was collected.
 ///
 /// # Errors

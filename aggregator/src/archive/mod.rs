@@ -16,6 +16,7 @@ pub mod carry;
 pub mod column;
 pub mod day;
 pub mod files;
+pub mod foreign;
 pub mod jobs;
 pub mod lock;
 pub mod manifest;
@@ -28,6 +29,7 @@ pub mod raw_read;
 pub mod read;
 pub mod rows;
 pub mod shelf;
+pub mod stand_in;
 pub mod store;
 
 use std::path::PathBuf;

@@ -8,11 +8,11 @@ use arrow_select::filter::filter_record_batch;
 use steward_common::job::AgentUse;
 use tempfile::NamedTempFile;
 
-use super::ArchiveError;
 use super::column::Stored;
 use super::processed::ProcessedWriter;
 use super::read::{Known, RunKey, Table, times, whole};
 use super::shelf::Shelf;
+use super::{ArchiveError, carry, stand_in};
 
 /// How much more of a run agents must have seen for it to be written anew.
 const BETTER: f64 = 0.001;
@@ -24,6 +24,10 @@ pub struct PartWriter {
     known: HashMap<RunKey, Known>,
     writer: ProcessedWriter<NamedTempFile>,
     new: HashSet<RunKey>,
+    /// Whether there are runs under numbers that are not their own.
+    has_stand_ins: bool,
+    /// What may have stood under such a number before it came under its own.
+    shown: HashSet<u64>,
 }
 
 impl PartWriter {
@@ -38,7 +42,9 @@ impl PartWriter {
     ) -> Result<PartWriter, ArchiveError> {
         let known = existing.as_ref().map_or(Ok(HashMap::new()), Table::runs)?;
         let writer = ProcessedWriter::new(shelf.scratch()?, generation)?;
-        Ok(PartWriter { existing, known, writer, new: HashSet::new() })
+        let has_stand_ins = known.keys().any(|(job, _)| stand_in::is(*job));
+        let (new, shown) = (HashSet::new(), HashSet::new());
+        Ok(PartWriter { existing, known, writer, new, has_stand_ins, shown })
     }
 
     /// Whether the archive has this run with these very rows.
@@ -68,6 +74,9 @@ impl PartWriter {
         let is_new = self.new.insert(key);
         if is_new {
             self.writer.push(stored)?;
+            if self.has_stand_ins {
+                self.shown.insert(stand_in::shown(&stored.run.shown_id, stored.run.submit));
+            }
         }
         Ok(is_new)
     }
@@ -107,6 +116,13 @@ impl PartWriter {
         keep: impl Fn(RunKey) -> bool,
     ) -> Result<(NamedTempFile, u64), ArchiveError> {
         if let Some(existing) = &self.existing {
+            if self.has_stand_ins && !self.shown.is_empty() {
+                carry::shown(existing, |key, id| {
+                    if stand_in::is(key.0) && self.shown.contains(&stand_in::shown(id, key.1)) {
+                        self.new.insert(key);
+                    }
+                })?;
+            }
             for batch in existing.batches(None, false)? {
                 let batch = batch?;
                 let kept = kept(&batch, |key| !self.new.contains(&key) && keep(key));

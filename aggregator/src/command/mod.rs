@@ -9,6 +9,7 @@ pub mod ask;
 pub mod collect;
 pub mod config;
 pub mod doctor;
+pub mod import;
 pub mod jobs;
 pub mod now;
 pub mod serve;
@@ -138,6 +139,7 @@ commands! {
     Config config,
     #[command(visible_alias = "test")]
     Doctor doctor,
+    Import import,
     Jobs jobs,
     Now now,
     Serve serve,

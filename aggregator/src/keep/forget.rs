@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use steward_common::slurm::sacct::{Layout, Row, owner, row};
 use steward_common::time::Timestamp;
 
-use super::KeepError;
+use super::{KeepError, import};
 use crate::archive::lock::Lock;
 use crate::archive::manifest::Forgotten;
 use crate::archive::processed::ProcessedWriter;
@@ -228,7 +228,8 @@ fn is_of(user: &str, row: &RawRow<'_>, layout: Option<&Layout>) -> bool {
             of(Row::new(layout, &text, 0, &ends))
         }),
         Form::Mended => layout.and_then(|layout| of(Mended::read(row.text)?.row(layout))),
-        Form::Import | Form::Agent | Form::Malformed => None,
+        Form::Import => import::user(row.text).map(|one| one == user),
+        Form::Agent | Form::Malformed => None,
     };
     // What cannot be read may name the user all the same.
     known.unwrap_or_else(|| names(row.text, user))

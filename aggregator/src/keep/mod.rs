@@ -2,6 +2,7 @@
 //! forgetting a user, letting go of what is old, taking over the archive of another program.
 
 pub mod forget;
+pub mod import;
 pub mod rebuild;
 pub mod retention;
 pub mod winners;

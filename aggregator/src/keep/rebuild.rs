@@ -11,9 +11,9 @@ use steward_common::job::{AgentUse, Run};
 use steward_common::slurm::sacct::{Layout, Row, row};
 use steward_common::time::Timestamp;
 
-use super::KeepError;
 use super::retention::{Dropped, Retention};
 use super::winners::{self, PROCESSED, Place, Winners};
+use super::{KeepError, import};
 use crate::archive::column::Stored;
 use crate::archive::lock::Lock;
 use crate::archive::manifest::{self, Cluster, Forgotten};
@@ -22,7 +22,7 @@ use crate::archive::raw::Form;
 use crate::archive::raw_read::{RawTable, Version};
 use crate::archive::read::{RunKey, Table};
 use crate::archive::store::RawFile;
-use crate::archive::{Archive, ArchiveError, Change, Part, agent, carry, ranks};
+use crate::archive::{Archive, ArchiveError, Change, Part, agent, carry, ranks, stand_in};
 use crate::collect::Watch;
 use crate::collect::mend::Mended;
 use crate::collect::run::{assemble, attach, digest};
@@ -72,7 +72,7 @@ pub fn run(
     let mut done = Vec::new();
     for cluster in archive.clusters(&change.manifest)? {
         if order.cluster.is_none_or(|only| only == cluster) {
-            done.push(Rebuild::new(archive, &cluster, order, &change)?.run(&mut change, watch)?);
+            done.push(self::cluster(archive, &cluster, order, &mut change, watch)?);
         }
     }
     let lock = change.commit()?;
@@ -80,6 +80,20 @@ pub fn run(
         one.dropped.files = order.retention.drop_raw(archive, &one.cluster, order.now)?;
     }
     Ok((done, lock))
+}
+
+/// Rebuilds a cluster as part of a change.
+///
+/// # Errors
+/// If anything fails.
+pub fn cluster(
+    archive: &Archive,
+    cluster: &str,
+    order: &Order<'_>,
+    change: &mut Change,
+    watch: &dyn Watch,
+) -> Result<Rebuilt, KeepError> {
+    Rebuild::new(archive, cluster, order, change)?.run(change, watch)
 }
 
 /// A cluster while it is rebuilt.
@@ -199,61 +213,56 @@ impl<'a> Rebuild<'a> {
     /// Writes a part.
     fn part(&mut self, change: &mut Change, part: Part, all: &[Place]) -> Result<(), KeepError> {
         let scratch = self.archive.shelf().scratch()?;
-        let mut writer = ProcessedWriter::new(scratch, change.generation())?;
-        let mut agents = self.agents_of(all)?;
-        for places in all.chunk_by(|one, next| one.file == next.file) {
+        let has_stand_ins = all.last().is_some_and(|place| stand_in::is(place.run().0));
+        let mut writing = Writing {
+            part,
+            writer: ProcessedWriter::new(scratch, change.generation())?,
+            agents: self.agents_of(all)?,
+            shown: has_stand_ins.then(HashSet::new),
+        };
+        for places in all.chunk_by(|one, next| one.file == next.file && one.row <= next.row) {
             self.may_go_on()?;
             let Some(file) = places.first().map(|place| place.file) else { continue };
             if file == PROCESSED {
                 let runs: HashSet<RunKey> = places.iter().map(Place::run).collect();
-                self.carry(part, &runs, &mut writer)?;
+                self.carry(&runs, &mut writing)?;
             } else if let Some(table) = self.table(file)? {
                 let rows: Vec<u32> = places.iter().map(|place| place.row).collect();
-                let mut read = 0;
-                table.read::<KeepError>(&rows, |version| {
-                    read += 1;
-                    let agent = agents.remove(&version.run);
-                    self.version(part, table.layout(), version, agent, &mut writer)
-                })?;
-                self.done.unreadable += rows.len().saturating_sub(read) as u64;
+                table.read(&rows, |version| self.version(table.layout(), version, &mut writing))?;
             }
         }
-        let rows = writer.rows();
+        let rows = writing.writer.rows();
         if rows == 0 && part != Part::Open {
             return Ok(());
         }
         self.done.days += usize::from(part != Part::Open);
-        Ok(change.stage_part(self.cluster, part, writer.finish()?, rows)?)
+        Ok(change.stage_part(self.cluster, part, writing.writer.finish()?, rows)?)
     }
 
-    /// Writes a run that stands in `processed` only.
-    fn carry(
-        &mut self,
-        part: Part,
-        runs: &HashSet<RunKey>,
-        writer: &mut ProcessedWriter<tempfile::NamedTempFile>,
-    ) -> Result<(), KeepError> {
-        let Some(table) = self.parts.get(&part) else { return Ok(()) };
-        let before = writer.rows();
-        carry::carry(table, writer, |key, user| {
+    /// Writes runs that stand in `processed` only.
+    fn carry(&mut self, runs: &HashSet<RunKey>, to: &mut Writing) -> Result<(), KeepError> {
+        let Some(table) = self.parts.get(&to.part) else { return Ok(()) };
+        let before = to.writer.rows();
+        carry::carry(table, &mut to.writer, |key, user| {
+            if !runs.contains(&key) {
+                return false;
+            }
             let forgotten = Forgotten::holds(&self.forgotten, self.cluster, user, key.1);
             if forgotten {
                 self.thinned.insert(key.0);
             }
-            runs.contains(&key) && !forgotten
+            !forgotten
         })?;
-        self.done.carried += writer.rows() - before;
+        self.done.carried += to.writer.rows() - before;
         Ok(())
     }
 
     /// Writes a run.
     fn version(
         &mut self,
-        part: Part,
         layout: Option<&Layout>,
         version: &Version,
-        agent: Option<AgentUse>,
-        writer: &mut ProcessedWriter<tempfile::NamedTempFile>,
+        to: &mut Writing,
     ) -> Result<(), KeepError> {
         let cluster = self.cluster;
         let read = with_run(version, layout, cluster, |mut run, digest| {
@@ -261,18 +270,21 @@ impl<'a> Rebuild<'a> {
                 self.thinned.insert(run.job.get());
                 return Ok(());
             }
+            if to.is_double(&run) {
+                return Ok(());
+            }
             run.restart = self.ranks.get(&version.run).copied().unwrap_or(0);
-            if let Some(agent) = agent {
+            if let Some(agent) = to.agents.remove(&version.run) {
                 attach(&mut run, agent);
             }
             // `raw` has the time of the version; the archive that of the last look at the run.
-            let collected = match (part, self.seen.get(&version.run)) {
+            let collected = match (to.part, self.seen.get(&version.run)) {
                 (Part::Open, Some((same, at))) if *same == digest => *at,
                 (Part::Open, _) => self.last.unwrap_or(version.collected),
                 (Part::Day(_), _) => version.collected,
             };
             self.done.runs += 1;
-            writer.push(&Stored { run: &run, collected, digest })
+            to.writer.push(&Stored { run: &run, collected, digest })
         });
         match read {
             Some(written) => Ok(written?),
@@ -309,6 +321,28 @@ impl<'a> Rebuild<'a> {
             })?;
         }
         Ok(found)
+    }
+}
+
+/// A part while it is written.
+struct Writing {
+    part: Part,
+    writer: ProcessedWriter<tempfile::NamedTempFile>,
+    agents: HashMap<RunKey, AgentUse>,
+    /// If it has runs under numbers that are not their own: those that came under their own.
+    shown: Option<HashSet<u64>>,
+}
+
+impl Writing {
+    /// Whether the run has come under its own number already.
+    fn is_double(&mut self, run: &Run<'_>) -> bool {
+        let Some(shown) = &mut self.shown else { return false };
+        let name = stand_in::shown(&run.shown_id, run.submit);
+        if stand_in::is(run.job.get()) {
+            return shown.contains(&name);
+        }
+        shown.insert(name);
+        false
     }
 }
 
@@ -364,6 +398,10 @@ fn with_run<T>(
                 assemble(texts.iter().filter_map(|text| text.row(layout)), cluster)?.ok()?;
             Some(then(run, Mended::digest(&texts)))
         }
-        Form::Import | Form::Malformed | Form::Agent => None,
+        Form::Import => {
+            let text = version.rows().next().and_then(|row| version.text().get(row))?;
+            Some(then(import::read(text, cluster)?, digest(version.text())))
+        }
+        Form::Malformed | Form::Agent => None,
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use steward_common::time::Timestamp;
 
 use crate::archive::read::RunKey;
-use crate::archive::{Day, Part};
+use crate::archive::{Day, Part, stand_in};
 
 /// Instead of the number of a file: the run stands in `processed` only.
 pub const PROCESSED: u32 = u32::MAX;
@@ -115,9 +115,11 @@ pub fn ranks(places: &[Place]) -> HashMap<RunKey, u32> {
     ranks
 }
 
-/// Puts them in the order in which they are written: by part, file and place.
+/// Puts them in the order in which they are written: by part, file and place; in each part runs
+/// under numbers that are not their own come last.
 pub fn by_part(places: &mut [Place]) {
-    places.sort_unstable_by_key(|place| (place.day, place.file, place.row));
+    places
+        .sort_unstable_by_key(|place| (place.day, stand_in::is(place.job), place.file, place.row));
 }
 
 #[cfg(test)]

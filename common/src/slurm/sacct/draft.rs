@@ -230,10 +230,12 @@ pub fn owner<'a>(row: &Row<'a>) -> Cow<'a, str> {
     }
 }
 
-type Family = (Option<u32>, Option<u32>, Option<u32>, Option<u32>);
+/// The array and the task, the heterogeneous job and the offset.
+pub type Family = (Option<u32>, Option<u32>, Option<u32>, Option<u32>);
 
 /// The array or heterogeneous job in `100_7`, `100_[1-9]`, `100+1`.
-fn family(id: &str) -> Family {
+#[must_use]
+pub fn family(id: &str) -> Family {
     if let Some((job, task)) = id.split_once('_') {
         return (canonical_u32(job), canonical_u32(task), None, None);
     }

@@ -1,0 +1,114 @@
+//! `steward import`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Subcommand;
+use steward_common::id::ClusterName;
+use steward_common::time::Timestamp;
+
+use super::{BadInput, Interrupted, Outcome};
+use crate::archive;
+use crate::config::{Config, Location, Zone};
+use crate::keep::import::{self, Taken};
+use crate::keep::retention::Retention;
+use crate::keep::{KeepError, rebuild};
+use crate::output::progress::Progress;
+use crate::shutdown::Shutdown;
+
+/// How long to wait for another writer.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Take over the archive of another program.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steward collect --days 90                                      first what Slurm's database still has
+  steward import slurm-usage /data/slurm-usage --cluster tuxedo  then what only slurm-usage has")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Take over the jobs that slurm-usage has in DIR/processed.
+    ///
+    /// Jobs that this archive has already are left as they are, and so are jobs that had not ended. slurm-usage wrote
+    /// 0 where it knew nothing; here that is absent. It does not have the numbers of array tasks, so theirs stand for
+    /// them (2147483648 and up) until sacct tells of the same jobs. Where a figure comes from is in cpu_source and
+    /// memory_source: import. The jobs also go into raw, so that a rebuild keeps them.
+    SlurmUsage {
+        /// slurm-usage's data directory.
+        #[arg(value_name = "DIR")]
+        from: PathBuf,
+        /// The cluster whose jobs they are.
+        #[arg(long, value_name = "NAME", env = "STEWARD_CLUSTER")]
+        cluster: ClusterName,
+        /// The zone of the times in it [default: time_zone of the configuration].
+        ///
+        /// slurm-usage stores what the clocks of its machine said and marks it as UTC. This says which clocks.
+        #[arg(long, value_name = "ZONE")]
+        time_zone: Option<Zone>,
+        /// The archive: a directory or s3://bucket/prefix [default: archive.directory].
+        #[arg(long, value_name = "PLACE")]
+        data_dir: Option<Location>,
+    },
+}
+
+/// Takes it over, and says what came of it.
+///
+/// # Errors
+/// If it cannot be done; then the archive is as it was.
+pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
+    let What::SlurmUsage { from, cluster, time_zone, data_dir } = args.what;
+    let place = data_dir.unwrap_or_else(|| config.archive.directory.clone());
+    let archive = archive::open(&place, &config)?;
+    let zone = time_zone.map_or_else(|| config.zone(), |zone| zone.0);
+    let Some(zone) = zone.iana_name().map(str::to_owned) else {
+        let why = "this machine's time zone has no name: give --time-zone";
+        return Err(BadInput(why.to_owned()).into());
+    };
+    let work = tokio::task::spawn_blocking(move || -> anyhow::Result<Outcome> {
+        let progress = Progress::new("taking over");
+        let lock = archive.lock(PATIENCE, || {
+            progress.say("another steward is changing the archive; waiting for it");
+        })?;
+        let cluster = cluster.to_string();
+        let order = import::Order {
+            from: &from,
+            cluster: &cluster,
+            zone: &zone,
+            rebuild: rebuild::Order {
+                cluster: Some(&cluster),
+                now: Timestamp::new(jiff::Timestamp::now().as_second()),
+                retention: Retention::of(&config.archive),
+                stop: &|| shutdown.is_due(),
+            },
+        };
+        let done = import::run(&archive, lock, &order, &progress);
+        progress.end();
+        match done {
+            Ok((taken, _)) => Ok(Outcome::done(text(&taken))),
+            Err(KeepError::Stopped) => Err(Interrupted.into()),
+            Err(error) => Err(error.into()),
+        }
+    });
+    work.await?
+}
+
+fn text(taken: &Taken) -> String {
+    let Taken { runs, known, open, unreadable, unwanted, dropped } = taken;
+    let mut text = format!("{runs} runs were taken over\n");
+    for (count, why) in [
+        (known, "runs are here already"),
+        (open, "had not ended when slurm-usage saw them last"),
+        (unwanted, "are of forgotten users or older than archive.retention_processed"),
+        (unreadable, "do not say which run they are and were left out"),
+    ] {
+        if *count > 0 {
+            text += &format!("  {count} {why}\n");
+        }
+    }
+    text + &dropped.line()
+}
