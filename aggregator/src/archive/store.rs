@@ -180,6 +180,33 @@ impl Archive {
     /// If the archive cannot be read or tidied.
     pub fn change(&self, lock: Lock) -> Result<Change, ArchiveError> {
         let manifest = self.manifest()?;
+        // What a writer that died leaves is of the next generation. What is later is of a manifest
+        // that is gone, and is not to be taken for rubbish.
+        let latest = self.latest()?;
+        if latest > manifest.generation + 1 {
+            let path = self.shelf.address(manifest::NAME);
+            let why = format!(
+                "it is missing or old (generation {}), for there are rows of generation {latest}; \
+                 put the right one back from a backup, or delete it: then `steward archive \
+                 rebuild` makes it anew",
+                manifest.generation
+            );
+            return Err(ArchiveError::Manifest { path, why });
+        }
+        self.change_from(lock, manifest)
+    }
+
+    /// The latest generation of which there are rows.
+    pub(super) fn latest(&self) -> Result<u64, ArchiveError> {
+        let items = self.shelf.list("raw")?.into_iter();
+        Ok(items.filter_map(RawFile::of).map(|file| file.generation).max().unwrap_or(0))
+    }
+
+    pub(super) fn change_from(
+        &self,
+        lock: Lock,
+        manifest: Manifest,
+    ) -> Result<Change, ArchiveError> {
         let recover = Change { archive: self.clone(), manifest, staged: Vec::new(), lock };
         recover.tidy()?;
         let mut change = recover;
