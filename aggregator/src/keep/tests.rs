@@ -7,7 +7,6 @@ use steward_common::time::Timestamp;
 
 use super::rebuild::{self, Order};
 use super::retention::Retention;
-use crate::archive::manifest::Cluster;
 use crate::archive::raw::{Form, Key, RawWriter};
 use crate::archive::shelf::Directory;
 use crate::archive::{Archive, Day, Part, agent, carry};
@@ -34,7 +33,7 @@ fn layout() -> Layout {
 fn add(archive: &Archive, at: i64, rows: &[(Form, String, Option<i64>)]) {
     let lock = archive.lock(Duration::ZERO, || {}).unwrap();
     let mut change = archive.change(lock).unwrap();
-    change.manifest.clusters.entry("c1".to_owned()).or_insert_with(Cluster::default);
+    change.manifest.clusters.entry("c1".to_owned()).or_default();
     let file = archive.shelf().scratch().unwrap();
     let now = Timestamp::new(at);
     let mut writer = RawWriter::new(file, change.generation(), &layout().names(), now).unwrap();
