@@ -27,6 +27,7 @@ pub mod raw;
 pub mod raw_filter;
 pub mod raw_read;
 pub mod read;
+pub mod recover;
 pub mod rows;
 pub mod shelf;
 pub mod stand_in;

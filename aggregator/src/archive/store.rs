@@ -176,33 +176,40 @@ impl Archive {
         Ok(names)
     }
 
-    /// Files without the manifest that names them, or with one from long before, are not rubbish
-    /// of a writer that died: somebody lost or restored it. Nothing of them may be deleted.
-    fn refuse_without_manifest(&self, manifest: &Manifest) -> Result<(), ArchiveError> {
-        let raw = self.shelf.list("raw")?.into_iter().filter_map(RawFile::of);
-        let newest = raw.map(|file| file.generation).max().unwrap_or(0);
-        let processed = manifest.generation == 0 && !self.shelf.list("processed")?.is_empty();
-        if newest <= manifest.generation + 1 && !processed {
-            return Ok(());
-        }
-        Err(ArchiveError::Manifest {
-            path: self.shelf.address(manifest::NAME),
-            why: format!(
-                "the archive has files of generation {newest} and this manifest is of {}: it was \
-                 lost or is an old copy; bring the last one back from a backup, or move raw and \
-                 processed away and collect anew; nothing was changed",
-                manifest.generation
-            ),
-        })
-    }
-
     /// Begins a change. Tidies up after a writer that died.
     ///
     /// # Errors
     /// If the archive cannot be read or tidied.
     pub fn change(&self, lock: Lock) -> Result<Change, ArchiveError> {
         let manifest = self.manifest()?;
-        self.refuse_without_manifest(&manifest)?;
+        // What a writer that died leaves is of the next generation. What is later is of a manifest
+        // that is gone, and is not to be taken for rubbish.
+        let latest = self.latest()?;
+        let orphaned = manifest.generation == 0 && !self.shelf.list("processed")?.is_empty();
+        if latest > manifest.generation + 1 || orphaned {
+            let path = self.shelf.address(manifest::NAME);
+            let why = format!(
+                "it is missing or old (generation {}), for there are rows of generation {latest}; \
+                 put the right one back from a backup, or delete it: then `steward archive \
+                 rebuild` makes it anew",
+                manifest.generation
+            );
+            return Err(ArchiveError::Manifest { path, why });
+        }
+        self.change_from(lock, manifest)
+    }
+
+    /// The latest generation of which there are rows.
+    pub(super) fn latest(&self) -> Result<u64, ArchiveError> {
+        let items = self.shelf.list("raw")?.into_iter();
+        Ok(items.filter_map(RawFile::of).map(|file| file.generation).max().unwrap_or(0))
+    }
+
+    pub(super) fn change_from(
+        &self,
+        lock: Lock,
+        manifest: Manifest,
+    ) -> Result<Change, ArchiveError> {
         let recover = Change { archive: self.clone(), manifest, staged: Vec::new(), lock };
         recover.tidy()?;
         let mut change = recover;

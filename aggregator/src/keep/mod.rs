@@ -19,3 +19,6 @@ pub enum KeepError {
     #[error("interrupted")]
     Stopped,
 }
+
+#[cfg(test)]
+mod tests;

@@ -67,7 +67,7 @@ pub fn run(
     order: &Order<'_>,
     watch: &dyn Watch,
 ) -> Result<(Vec<Rebuilt>, Lock), KeepError> {
-    let mut change = archive.change(lock)?;
+    let mut change = archive.change_or_recover(lock)?;
     change.manifest.schema = manifest::SCHEMA;
     let mut done = Vec::new();
     for cluster in archive.clusters(&change.manifest)? {
@@ -274,15 +274,16 @@ impl<'a> Rebuild<'a> {
                 return Ok(());
             }
             run.restart = self.ranks.get(&version.run).copied().unwrap_or(0);
-            if let Some(agent) = to.agents.remove(&version.run) {
-                attach(&mut run, agent);
-            }
             // `raw` has the time of the version; the archive that of the last look at the run.
-            let collected = match (to.part, self.seen.get(&version.run)) {
+            let mut collected = match (to.part, self.seen.get(&version.run)) {
                 (Part::Open, Some((same, at))) if *same == digest => *at,
                 (Part::Open, _) => self.last.unwrap_or(version.collected),
                 (Part::Day(_), _) => version.collected,
             };
+            if let Some((agent, at)) = to.agents.remove(&version.run) {
+                attach(&mut run, agent);
+                collected = collected.max(at);
+            }
             self.done.runs += 1;
             to.writer.push(&Stored { run: &run, collected, digest })
         });
@@ -296,7 +297,7 @@ impl<'a> Rebuild<'a> {
     }
 
     /// What agents measured of these runs.
-    fn agents_of(&self, places: &[Place]) -> Result<HashMap<RunKey, AgentUse>, KeepError> {
+    fn agents_of(&self, places: &[Place]) -> Result<Measured, KeepError> {
         let mut found = HashMap::new();
         if self.agents.is_empty() {
             return Ok(found);
@@ -314,7 +315,9 @@ impl<'a> Rebuild<'a> {
             table.read::<KeepError>(&rows, |version| {
                 let text = version.rows().next().and_then(|row| version.text().get(row));
                 match text.map(agent::read) {
-                    Some(Ok(agent)) => drop(found.insert(version.run, agent)),
+                    Some(Ok(agent)) => {
+                        found.insert(version.run, (agent, version.collected));
+                    }
                     _ => tracing::warn!(job = version.run.0, "what agents said cannot be read"),
                 }
                 Ok(())
@@ -324,11 +327,14 @@ impl<'a> Rebuild<'a> {
     }
 }
 
+/// What agents measured of runs, and when that was asked for.
+type Measured = HashMap<RunKey, (AgentUse, Timestamp)>;
+
 /// A part while it is written.
 struct Writing {
     part: Part,
     writer: ProcessedWriter<tempfile::NamedTempFile>,
-    agents: HashMap<RunKey, AgentUse>,
+    agents: Measured,
     /// If it has runs under numbers that are not their own: those that came under their own.
     shown: Option<HashSet<u64>>,
 }

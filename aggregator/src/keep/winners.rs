@@ -15,7 +15,7 @@ pub const PROCESSED: u32 = u32::MAX;
 const OPEN: i32 = i32::MAX;
 
 /// Versions that are gathered before those that do not count are thrown away.
-const SLACK: usize = 1 << 20;
+const SLACK: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
 /// Where a version of a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,132 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use steward_common::job::{AgentUse, NodeUse};
+use steward_common::slurm::sacct::{Field, Layout};
+use steward_common::time::Timestamp;
+
+use super::rebuild::{self, Order};
+use super::retention::Retention;
+use crate::archive::raw::{Form, Key, RawWriter};
+use crate::archive::shelf::Directory;
+use crate::archive::{Archive, Day, Part, agent, carry};
+use crate::collect::Watch;
+
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn begin(&self, _: usize) {}
+    fn part_done(&self, _: u64) {}
+}
+
+fn archive(directory: &std::path::Path) -> Archive {
+    Archive::new(Arc::new(Directory::new(directory)), directory.join(".lock"))
+}
+
+fn layout() -> Layout {
+    let fields =
+        [Field::JobIdRaw, Field::JobId, Field::User, Field::State, Field::Submit, Field::End];
+    Layout::new(|field| fields.contains(&field))
+}
+
+/// A change that adds a raw file with these rows, of which each is a form, a text and an end.
+fn add(archive: &Archive, at: i64, rows: &[(Form, String, Option<i64>)]) {
+    let lock = archive.lock(Duration::ZERO, || {}).unwrap();
+    let mut change = archive.change(lock).unwrap();
+    change.manifest.clusters.entry("c1".to_owned()).or_default();
+    let file = archive.shelf().scratch().unwrap();
+    let now = Timestamp::new(at);
+    let mut writer = RawWriter::new(file, change.generation(), &layout().names(), now).unwrap();
+    for (form, text, end) in rows {
+        let (job, submit) = (Some(7), Some(Timestamp::new(100)));
+        let key = Key { job, submit, end: end.map(Timestamp::new), step: None };
+        writer.push(key, *form, text.as_bytes()).unwrap();
+    }
+    let name = change.raw_name("c1", Day::of(now), "0000");
+    archive.shelf().put(writer.finish().unwrap(), &name).unwrap();
+    change.commit().unwrap();
+}
+
+fn rebuild(archive: &Archive) -> Vec<rebuild::Rebuilt> {
+    let lock = archive.lock(Duration::ZERO, || {}).unwrap();
+    let order = Order {
+        cluster: None,
+        now: Timestamp::new(1_000_000),
+        retention: Retention::default(),
+        stop: &|| false,
+    };
+    rebuild::run(archive, lock, &order, &Unwatched).unwrap().0
+}
+
+fn plain(state: &str, end: &str) -> String {
+    format!("7\x1f7\x1fann\x1f{state}\x1f100\x1f{end}\x1f7")
+}
+
+#[test]
+fn the_newest_measurement_of_agents_is_attached_to_the_newest_version() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = archive(directory.path());
+    let measured = |gpu_seconds| {
+        let node = NodeUse {
+            node: "n1".to_owned(),
+            cpu_seconds: Some(1.0),
+            peak_memory_bytes: None,
+            gpus: None,
+        };
+        let agent = AgentUse { nodes: vec![node], gpu_seconds, ..AgentUse::default() };
+        agent::write(&agent).unwrap()
+    };
+    add(&archive, 150, &[(Form::Plain, plain("RUNNING", "Unknown"), None)]);
+    add(
+        &archive,
+        300,
+        &[
+            (Form::Agent, measured(Some(5.0)), Some(200)),
+            (Form::Plain, plain("COMPLETED", "200"), Some(200)),
+        ],
+    );
+    add(
+        &archive,
+        400,
+        &[
+            (Form::Malformed, "what is this".to_owned(), None),
+            (Form::Agent, measured(Some(9.0)), Some(200)),
+        ],
+    );
+    let done = rebuild(&archive);
+    assert_eq!((done[0].runs, done[0].days, done[0].unreadable), (1, 1, 0));
+    let manifest = archive.manifest().unwrap();
+    let entry = manifest.clusters["c1"].days[&Day::of(Timestamp::new(200))];
+    let day = Part::Day(Day::of(Timestamp::new(200)));
+    let table = archive.open("c1", day, entry).unwrap().unwrap();
+    // It was written anew when more was measured.
+    let seen = carry::seen(&table).unwrap();
+    assert_eq!(seen[&(7, Timestamp::new(100))].1, Timestamp::new(400));
+    let batch = table.batches(None, false).unwrap().next().unwrap().unwrap();
+    let gpu: Vec<Option<f64>> = crate::archive::read::real(&batch, "gpu_used_seconds").collect();
+    assert_eq!(gpu, [Some(9.0)]);
+}
+
+#[test]
+fn a_manifest_that_is_lost_is_made_anew_and_nothing_is_taken_for_rubbish() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = archive(directory.path());
+    add(&archive, 150, &[(Form::Plain, plain("RUNNING", "Unknown"), None)]);
+    add(&archive, 300, &[(Form::Plain, plain("COMPLETED", "200"), Some(200))]);
+    rebuild(&archive);
+    std::fs::remove_dir_all(directory.path().join("raw/cluster=c1/date=1970-01-01")).unwrap();
+    add(&archive, 300, &[(Form::Plain, plain("FAILED", "200"), Some(200))]);
+    std::fs::remove_file(directory.path().join("manifest.json")).unwrap();
+    let refused = archive.change(archive.lock(Duration::ZERO, || {}).unwrap());
+    let why = refused.map(|_| ()).unwrap_err().to_string();
+    assert!(why.contains("manifest.json") && why.contains("generation 4"), "{why}");
+    let done = rebuild(&archive);
+    assert_eq!((done[0].runs, done[0].carried), (1, 0));
+    assert_eq!(archive.manifest().unwrap().generation, 5);
+    // What stands in no raw file is found as well.
+    std::fs::remove_dir_all(directory.path().join("raw")).unwrap();
+    add(&archive, 600, &[(Form::Malformed, String::new(), None)]);
+    std::fs::remove_file(directory.path().join("manifest.json")).unwrap();
+    let done = rebuild(&archive);
+    assert_eq!((done[0].runs, done[0].carried), (0, 1));
+}
