@@ -2,6 +2,7 @@
 //! holds a delimiter, and runs that were open at the last collection and have vanished.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use serde_json::Value;
 use steward_common::slurm::sacct::{DELIMITER, Field, Layout, Row};
@@ -18,6 +19,10 @@ use crate::source::slurm::sacct::Failure;
 
 /// Jobs that are asked for in one call.
 const AT_ONCE: usize = 500;
+
+/// How often the texts of a job are asked for, and how long it takes to ask again.
+const TRIES: usize = 3;
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Asks for them, and adds them to the change.
 pub(super) fn mend(
@@ -83,6 +88,23 @@ fn asked_again(
     Ok(found)
 }
 
+/// The users' texts of a job, as JSON. Without them the run is still worth having: a sacct may know
+/// no JSON at all.
+fn texts(context: &Context, job: u32) -> Result<Value, CommandError> {
+    for _ in 0..TRIES {
+        match context.sacct.json(job) {
+            Err(CommandError::Stopped) => return Err(CommandError::Stopped),
+            Err(error) => tracing::warn!(%error, job, "the texts of a job cannot be had"),
+            Ok(text) => match serde_json::from_str(&text) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => tracing::warn!(%error, job, "the texts of a job are no JSON"),
+            },
+        }
+        context.sacct.pause(PAUSE)?;
+    }
+    Ok(Value::Null)
+}
+
 /// Asks for one job without the users' texts, which then cannot break anything, and for those
 /// texts as JSON.
 fn one(
@@ -92,16 +114,7 @@ fn one(
     bare: &Layout,
     job: u32,
 ) -> Result<(), CollectError> {
-    // Without the texts the run is still worth having: this sacct may have no JSON at all.
-    let text = match context.sacct.json(job) {
-        Err(CommandError::Stopped) => return Err(CommandError::Stopped.into()),
-        Err(error) => {
-            tracing::warn!(%error, job, "the texts of a job cannot be had");
-            String::new()
-        }
-        Ok(text) => text,
-    };
-    let answer: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+    let answer = texts(context, job)?;
     let mut runs = 0;
     let id = job.to_string();
     context
@@ -123,7 +136,7 @@ fn one(
         })
         .map_err(CollectError::of)?;
     if runs == 0 {
-        gather.malformed(Some(job), text.as_bytes())?;
+        gather.malformed(Some(job), answer.to_string().as_bytes())?;
     }
     Ok(())
 }
