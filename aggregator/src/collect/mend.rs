@@ -95,8 +95,9 @@ fn texts(context: &Context, job: u32) -> Result<Value, CommandError> {
         match context.sacct.json(job) {
             Err(CommandError::Stopped) => return Err(CommandError::Stopped),
             Err(error) => tracing::warn!(%error, job, "the texts of a job cannot be had"),
-            Ok(text) => match serde_json::from_str(&text) {
-                Ok(answer) => return Ok(answer),
+            Ok(text) => match serde_json::from_str::<Value>(&text) {
+                Ok(answer) if answer.get("jobs").is_some() => return Ok(answer),
+                Ok(_) => tracing::warn!(job, "the texts of a job are in no answer of sacct"),
                 Err(error) => tracing::warn!(%error, job, "the texts of a job are no JSON"),
             },
         }

@@ -21,6 +21,11 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("SLURM_BITSTR_LEN", "0"),
 ];
 
+/// The same for an answer in JSON, where times are numbers anyway: Slurm 22.05 reads its own default
+/// times in this format, cannot read seconds, and then answers without jobs and without an error.
+const JSON_ENVIRONMENT: &[(&str, &str)] =
+    &[("TZ", "UTC"), ("SLURM_TIME_FORMAT", "standard"), ("LC_ALL", "C.UTF-8")];
+
 /// How long sacct may take to say what it knows.
 const HELP_LIMIT: Duration = Duration::from_secs(30);
 
@@ -63,14 +68,24 @@ impl Sacct {
         Self { argv: argv.to_vec(), cluster, limit, stop }
     }
 
-    fn start(&self, arguments: &[String], limit: Duration) -> Result<Running, CommandError> {
+    fn start(
+        &self,
+        arguments: &[String],
+        environment: &[(&str, &str)],
+        limit: Duration,
+    ) -> Result<Running, CommandError> {
         let argv: Vec<String> = self.argv.iter().chain(arguments).cloned().collect();
         let stop = Arc::clone(&self.stop);
-        Running::start(&argv, ENVIRONMENT, limit, move || stop())
+        Running::start(&argv, environment, limit, move || stop())
     }
 
-    fn text(&self, arguments: &[String], limit: Duration) -> Result<String, CommandError> {
-        let mut running = self.start(arguments, limit)?;
+    fn text(
+        &self,
+        arguments: &[String],
+        environment: &[(&str, &str)],
+        limit: Duration,
+    ) -> Result<String, CommandError> {
+        let mut running = self.start(arguments, environment, limit)?;
         let mut bytes = Vec::new();
         let read = running.answer().map_or(Ok(0), |mut answer| answer.read_to_end(&mut bytes));
         running.finish()?;
@@ -99,7 +114,11 @@ impl Sacct {
     /// # Errors
     /// If it does not answer.
     pub fn layout(&self) -> Result<Layout, CommandError> {
-        Ok(Layout::of_help(&self.text(&["--helpformat".to_owned()], HELP_LIMIT.min(self.limit))?))
+        Ok(Layout::of_help(&self.text(
+            &["--helpformat".to_owned()],
+            ENVIRONMENT,
+            HELP_LIMIT.min(self.limit),
+        )?))
     }
 
     /// What `sacct --version` says.
@@ -107,7 +126,10 @@ impl Sacct {
     /// # Errors
     /// If it does not answer.
     pub fn version(&self) -> Result<String, CommandError> {
-        Ok(self.text(&["--version".to_owned()], HELP_LIMIT.min(self.limit))?.trim().to_owned())
+        Ok(self
+            .text(&["--version".to_owned()], ENVIRONMENT, HELP_LIMIT.min(self.limit))?
+            .trim()
+            .to_owned())
     }
 
     fn arguments(&self, layout: &Layout) -> Vec<String> {
@@ -168,7 +190,7 @@ impl Sacct {
         let mut arguments = vec!["--json".to_owned(), "--duplicates".to_owned()];
         arguments.push(format!("--jobs={job}"));
         arguments.extend(self.cluster.iter().map(|cluster| format!("--clusters={cluster}")));
-        self.text(&arguments, self.limit)
+        self.text(&arguments, JSON_ENVIRONMENT, self.limit)
     }
 
     fn read<E>(
@@ -177,7 +199,7 @@ impl Sacct {
         arguments: &[String],
         visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
     ) -> Result<(), Failure<E>> {
-        let mut running = self.start(arguments, self.limit)?;
+        let mut running = self.start(arguments, ENVIRONMENT, self.limit)?;
         if let Some(answer) = running.answer() {
             Lines::new(layout).read(answer, visit)?;
         }
