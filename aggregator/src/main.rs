@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use steward_aggregator::cli::Cli;
 use steward_aggregator::command::{self, Command, Interrupted, Outcome};
 use steward_aggregator::config::Config;
@@ -17,7 +18,18 @@ use tracing::level_filters::LevelFilter;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// The usual soft limit of 1,024 is less than the days of three years, each a file.
+fn allow_open_files() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        // With fewer, a long archive is refused with a word that says so.
+        let _unless_refused = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
 fn main() -> ExitCode {
+    allow_open_files();
     let mut cli = Cli::parse();
     let settings = cli.settings.load().or_else(|error| cli.command.without_settings(error));
     let config = match settings {

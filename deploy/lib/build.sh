@@ -19,6 +19,15 @@ need_build_tools() {
 need_command() {
     command -v "$1" >/dev/null && return
     shift
+    install_packages "$@"
+}
+
+# need_python: a python3 that can make environments of its own.
+need_python() {
+    python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3 python3-venv
+}
+
+install_packages() {
     echo "installing $*"
     apt-get -q -y update >/dev/null
     DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends "$@" >/dev/null

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use steward_tests::centre::{Centre, Text};
+use steward_tests::object_storage::{BUCKET, ObjectStorage};
 use steward_tests::sacct_text::Recipe;
 use steward_tests::service::{Service, program, steward_as};
 use steward_tests::testbed::Testbed;
@@ -228,6 +229,26 @@ fn jobs_are_found_whole_and_the_newest_first() {
     assert_eq!(found, expected);
     // A word that is no state is the asker's mistake.
     assert_eq!(centre.run(&["jobs", "--state", "SLEEPY"]).status.code(), Some(2));
+}
+
+#[test]
+fn an_archive_in_a_bucket_is_told_about_too() {
+    let storage = ObjectStorage::start();
+    let dir = tempfile::tempdir().unwrap();
+    let recipe = Recipe { jobs: 200, days: 2, seed: 6, now: now() };
+    let text = Text::write(&dir.path().join("text"), recipe);
+    let place = format!("s3://{BUCKET}/desk");
+    let centre = Centre::new(dir.path(), "one", &place, &text, &storage.settings(dir.path()));
+    assert_eq!(centre.run(&["status"]).status.code(), Some(1), "nothing there yet");
+    centre.done(&["collect", "--days", "3", "--no-summary"]);
+    let told =
+        |args: &[&str]| -> Value { serde_json::from_slice(&centre.run(args).stdout).unwrap() };
+    let held = told(&["status", "--json"])["clusters"][0].clone();
+    let jobs = told(&["jobs", "--all-users", "--limit", "0", "--json"]);
+    let count = held["runs"].as_u64().unwrap() + held["open"].as_u64().unwrap();
+    assert_eq!(jobs["jobs"].as_array().unwrap().len() as u64, count);
+    let findings = told(&["doctor", "--json"]);
+    assert_eq!(of(&findings, "archive")[0].0, "good", "{findings}");
 }
 
 /// A configuration file with these settings and the rest in `dir`.

@@ -15,6 +15,7 @@ mod faults;
 mod hang;
 mod layouts;
 mod life;
+mod measured;
 mod now;
 mod numbers;
 mod outputs;

@@ -1,7 +1,9 @@
 //! A Pushgateway of a test's own, which it may stop and start.
 
+use std::fs::File;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::exposition::Exposition;
@@ -102,17 +104,23 @@ impl Drop for Gateway {
     }
 }
 
-/// A port that no other test gets, even while nobody listens on it: the kernel would give one that
-/// is free for a moment to the next who asks.
+/// A port that no other test gets, of this run or of another on this machine, even while nobody
+/// listens on it: the kernel would give one that is free for a moment to the next who asks.
 ///
 /// # Panics
 /// If there is none.
 pub fn own_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(18_100);
+    /// Locked as long as this process lives.
+    static TAKEN: Mutex<Vec<File>> = Mutex::new(Vec::new());
     loop {
         let port = NEXT.fetch_add(1, Ordering::Relaxed);
         assert!(port < 19_000, "no free port from 18100 to 19000");
-        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        let mark = std::env::temp_dir().join(format!("steward-test-port-{port}"));
+        let lock = File::create(mark).ok().filter(|file| file.try_lock().is_ok());
+        let is_free = std::net::TcpListener::bind(("127.0.0.1", port)).is_ok();
+        if let Some(lock) = lock.filter(|_| is_free) {
+            TAKEN.lock().unwrap_or_else(PoisonError::into_inner).push(lock);
             return port;
         }
     }

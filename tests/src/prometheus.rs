@@ -1,11 +1,70 @@
-//! The testbed's Prometheus.
+//! The testbed's Prometheus, or one of a test's own.
 
 use std::collections::BTreeMap;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::http;
+use crate::gateway::own_port;
 use crate::testbed::Testbed;
+use crate::{http, wait};
+
+/// A real Prometheus that scrapes one agent every second, and nobody else does; dropping it ends
+/// it.
+#[derive(Debug)]
+pub struct Prometheus {
+    url: String,
+    child: Child,
+    _directory: tempfile::TempDir,
+}
+
+impl Prometheus {
+    /// Starts one that scrapes the agent at `agent`.
+    ///
+    /// # Panics
+    /// If it does not come up.
+    pub fn start(agent: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap_or_else(|error| panic!("prometheus: {error}"));
+        let config = directory.path().join("prometheus.yml");
+        let target = agent.trim_start_matches("http://");
+        let text = format!(
+            "scrape_configs:\n  - job_name: steward_agent\n    honor_labels: true\n    \
+             scrape_interval: 1s\n    scrape_timeout: 1s\n    static_configs:\n      \
+             - targets: [{target:?}]\n"
+        );
+        std::fs::write(&config, text).unwrap_or_else(|error| panic!("prometheus: {error}"));
+        let address = format!("127.0.0.1:{}", own_port());
+        let child = Command::new("prometheus")
+            .arg(format!("--config.file={}", config.display()))
+            .arg(format!("--storage.tsdb.path={}", directory.path().join("data").display()))
+            .arg(format!("--web.listen-address={address}"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("prometheus: {error}"));
+        let own = Self { url: format!("http://{address}"), child, _directory: directory };
+        let ready = format!("{}/-/ready", own.url);
+        wait::until_true("Prometheus is ready", Duration::from_secs(60), || {
+            http::get(&ready).is_ok_and(|answer| answer.status().is_success())
+        });
+        own
+    }
+
+    /// Its address.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        // Already gone is as good.
+        let _gone = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
 
 #[derive(Deserialize)]
 struct Answer {

@@ -1,6 +1,7 @@
 //! One writer at a time.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -26,12 +27,12 @@ impl Lock {
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory).map_err(at(directory))?;
         }
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path)
-            .map_err(at(path))?;
+        let file = match OpenOptions::new().create(true).truncate(false).write(true).open(path) {
+            // Another user made it: to hold it, reading is enough.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => File::open(path),
+            file => file,
+        }
+        .map_err(at(path))?;
         let until = Instant::now() + patience;
         let mut waiting = Some(waiting);
         loop {

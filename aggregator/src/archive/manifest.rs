@@ -141,7 +141,10 @@ impl Cluster {
     #[must_use]
     pub fn is_final(&self, day: Day) -> bool {
         let open_later = self.open_since.is_none_or(|since| since >= day.end().get());
-        day.window().is_some_and(|window| self.settled.holds(window)) && open_later
+        // Of the first day only the part from which on anything was wanted.
+        let from = self.covered.first().map_or(day.start(), |first| first.max(day.start()));
+        let wanted = Window::new(from, day.end());
+        wanted.is_some_and(|window| self.settled.holds(window)) && open_later
     }
 }
 

@@ -85,7 +85,7 @@ impl Archive {
                     Part::Open => false,
                 };
                 let began = || table.least_time("start_time");
-                if later && began().is_none_or(|least| least >= window.to()) {
+                if later && began().is_some_and(|least| least >= window.to()) {
                     continue;
                 }
                 tables.push(table);

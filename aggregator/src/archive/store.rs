@@ -31,7 +31,9 @@ pub enum Part {
 }
 
 impl Part {
-    fn name(self, cluster: &str) -> String {
+    /// The name of its file.
+    #[must_use]
+    pub fn name(self, cluster: &str) -> String {
         match self {
             Part::Day(day) => format!("processed/cluster={cluster}/{day}.parquet"),
             Part::Open => format!("processed/cluster={cluster}/open.parquet"),
@@ -183,7 +185,8 @@ impl Archive {
         // What a writer that died leaves is of the next generation. What is later is of a manifest
         // that is gone, and is not to be taken for rubbish.
         let latest = self.latest()?;
-        if latest > manifest.generation + 1 {
+        let orphaned = manifest.generation == 0 && !self.shelf.list("processed")?.is_empty();
+        if latest > manifest.generation + 1 || orphaned {
             let path = self.shelf.address(manifest::NAME);
             let why = format!(
                 "it is missing or old (generation {}), for there are rows of generation {latest}; \

@@ -2,6 +2,7 @@
 //! holds a delimiter, and runs that were open at the last collection and have vanished.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use serde_json::Value;
 use steward_common::slurm::sacct::{DELIMITER, Field, Layout, Row};
@@ -12,11 +13,16 @@ use super::{CollectError, Context, Total, run};
 use crate::archive::raw::Key;
 use crate::archive::read::RunKey;
 use crate::archive::{Change, Part};
+use crate::source::slurm::command::CommandError;
 use crate::source::slurm::lines::{Job, Piece};
 use crate::source::slurm::sacct::Failure;
 
 /// Jobs that are asked for in one call.
 const AT_ONCE: usize = 500;
+
+/// How often the texts of a job are asked for, and how long it takes to ask again.
+const TRIES: usize = 3;
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Asks for them, and adds them to the change.
 pub(super) fn mend(
@@ -82,6 +88,23 @@ fn asked_again(
     Ok(found)
 }
 
+/// The users' texts of a job, as JSON. Without them the run is still worth having: a sacct may know
+/// no JSON at all.
+fn texts(context: &Context, job: u32) -> Result<Value, CommandError> {
+    for _ in 0..TRIES {
+        match context.sacct.json(job) {
+            Err(CommandError::Stopped) => return Err(CommandError::Stopped),
+            Err(error) => tracing::warn!(%error, job, "the texts of a job cannot be had"),
+            Ok(text) => match serde_json::from_str(&text) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => tracing::warn!(%error, job, "the texts of a job are no JSON"),
+            },
+        }
+        context.sacct.pause(PAUSE)?;
+    }
+    Ok(Value::Null)
+}
+
 /// Asks for one job without the users' texts, which then cannot break anything, and for those
 /// texts as JSON.
 fn one(
@@ -91,13 +114,15 @@ fn one(
     bare: &Layout,
     job: u32,
 ) -> Result<(), CollectError> {
-    let text = context.sacct.json(job)?;
-    let answer: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+    let answer = texts(context, job)?;
     let mut runs = 0;
+    let id = job.to_string();
     context
         .sacct
         .runs_of(bare, &[job], |piece| {
             match piece {
+                // Asked for an array or a part of a heterogeneous job, sacct tells of the others.
+                Piece::Whole(rows) if rows.rows().next().is_some_and(|r| r.id().0 != id) => {}
                 Piece::Whole(rows) => {
                     runs += usize::from(
                         whole(gather, layout, bare, rows, &answer).map_err(Failure::Visit)?,
@@ -111,7 +136,7 @@ fn one(
         })
         .map_err(CollectError::of)?;
     if runs == 0 {
-        gather.malformed(Some(job), text.as_bytes())?;
+        gather.malformed(Some(job), answer.to_string().as_bytes())?;
     }
     Ok(())
 }
@@ -129,7 +154,7 @@ fn whole(
     for (place, row) in job.rows().enumerate() {
         let submit = Timestamp::from_slurm(row.get(Field::Submit)).ok().flatten();
         if place == 0 {
-            run = submit.and_then(|submit| run_of(answer, submit));
+            run = submit.and_then(|submit| run_of(answer, row.id().0, submit));
         }
         let names = match (place.checked_sub(1), run) {
             (None, run) => run,
@@ -158,13 +183,13 @@ fn whole(
 }
 
 /// The run of the answer that was submitted then.
-fn run_of(answer: &Value, submit: Timestamp) -> Option<&Value> {
+fn run_of<'v>(answer: &'v Value, job: &str, submit: Timestamp) -> Option<&'v Value> {
     let number = |value: &Value| value.as_i64().or_else(|| value.get("number")?.as_i64());
-    answer
-        .get("jobs")?
-        .as_array()?
-        .iter()
-        .find(|job| job.pointer("/time/submission").and_then(number) == Some(submit.get()))
+    let job: i64 = job.parse().ok()?;
+    answer.get("jobs")?.as_array()?.iter().find(|run| {
+        run.get("job_id").and_then(number) == Some(job)
+            && run.pointer("/time/submission").and_then(number) == Some(submit.get())
+    })
 }
 
 /// Where newer and older Slurm keep a text in their JSON.
@@ -265,11 +290,12 @@ mod tests {
     #[test]
     fn the_run_of_a_job_is_found_by_its_submission() {
         let answer: Value = serde_json::from_str(
-            r#"{"jobs":[{"name":"a","time":{"submission":5}},
-                        {"name":"b","time":{"submission":{"set":true,"number":9}}}]}"#,
+            r#"{"jobs":[{"job_id":8,"name":"x","time":{"submission":5}},
+                        {"job_id":7,"name":"a","time":{"submission":5}},
+                        {"job_id":7,"name":"b","time":{"submission":{"set":true,"number":9}}}]}"#,
         )
         .unwrap();
-        let name = |at| run_of(&answer, Timestamp::new(at)).map(|run| run["name"].clone());
+        let name = |at| run_of(&answer, "7", Timestamp::new(at)).map(|run| run["name"].clone());
         assert_eq!(name(5), Some("a".into()));
         assert_eq!(name(9), Some("b".into()));
         assert_eq!(name(7), None);

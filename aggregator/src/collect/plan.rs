@@ -13,6 +13,9 @@ use steward_common::window::Window;
 use crate::archive::Day;
 use crate::archive::manifest::Cluster;
 
+/// After every moment.
+const FOREVER: Timestamp = Timestamp::new(i64::MAX);
+
 /// What decides the plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
@@ -59,6 +62,11 @@ pub fn units(cluster: &Cluster, terms: Terms) -> Vec<Unit> {
 
 fn wanted(cluster: &Cluster, terms: Terms) -> Stretches {
     let mut wanted = Stretches::default();
+    let mut covered = cluster.covered.clone();
+    // What a clock that was wrong has collected of the future is still to come.
+    if let Some(future) = Window::new(terms.now, FOREVER) {
+        covered.remove(future);
+    }
     // A second at least, so that a clock that stands still does not make an empty plan.
     let until = terms.now.after(Duration::from_secs(1));
     let mut add = |from: Timestamp, to: Timestamp| {
@@ -66,18 +74,19 @@ fn wanted(cluster: &Cluster, terms: Terms) -> Stretches {
             wanted.add(window);
         }
     };
-    match cluster.covered.last() {
+    match covered.last() {
         Some(last) => {
             // The time since the last collection, however long ago that was.
             add(last.min(terms.now).before(terms.overlap), until);
-            let since = terms.since.min(cluster.covered.first().unwrap_or(terms.since));
+            let since = terms.since.min(covered.first().unwrap_or(terms.since));
             if let Some(all) = Window::new(since, until) {
-                for gap in cluster.covered.missing(all).windows() {
+                for gap in covered.missing(all).windows() {
                     add(gap.from(), gap.to());
                 }
                 for day in Day::touched(all) {
                     let over = day.end().after(terms.grace) <= terms.now;
-                    let settled = day.window().is_some_and(|day| cluster.settled.holds(day));
+                    let settled = Window::new(day.start().max(since), day.end())
+                        .is_none_or(|day| cluster.settled.holds(day));
                     if over && !settled {
                         add(day.start().max(since), day.end());
                     }
@@ -91,6 +100,10 @@ fn wanted(cluster: &Cluster, terms: Terms) -> Stretches {
 
 /// Enters what was collected.
 pub fn enter(cluster: &mut Cluster, units: &[Unit], terms: Terms) {
+    if let Some(future) = Window::new(terms.now, FOREVER) {
+        cluster.covered.remove(future);
+        cluster.settled.remove(future);
+    }
     for window in units.iter().flat_map(|unit| &unit.windows) {
         if let Some(known) = Window::new(window.from(), window.to().min(terms.now)) {
             cluster.covered.add(known);

@@ -9,6 +9,8 @@ use nix::unistd::{AccessFlags, access};
 use steward_common::unit::Bytes;
 
 use super::{Finding, Patient, good, note, trouble};
+use crate::archive::manifest::Entry;
+use crate::archive::shelf::Item;
 use crate::archive::{self, Archive, ArchiveError, Part};
 use crate::config::Location;
 
@@ -37,7 +39,10 @@ fn look(patient: &Patient) -> Vec<Finding> {
             lock(&archive, &mut found);
         }
     }
-    found.push(files(&archive));
+    found.push(match &patient.place {
+        Location::Directory(_) => by_reading(&archive),
+        Location::S3 { .. } => by_listing(&archive),
+    });
     found
 }
 
@@ -104,8 +109,34 @@ fn lock(archive: &Archive, found: &mut Vec<Finding>) {
     }
 }
 
-/// Whether every file that the manifest names is there, in the right generation.
-fn files(archive: &Archive) -> Finding {
+/// Whether a file is the one that the manifest names.
+type IsThere<'a> = dyn Fn(&str, Part, Entry) -> Result<bool, ArchiveError> + 'a;
+
+/// In a directory each file is opened: it says itself of which generation it is.
+fn by_reading(archive: &Archive) -> Finding {
+    files(archive, &|cluster, part, entry| {
+        Ok(archive.open(cluster, part, entry)?.is_some_and(|table| table.rows() == entry.rows))
+    })
+}
+
+/// In object storage they are only listed: to open one is to fetch all of it.
+fn by_listing(archive: &Archive) -> Finding {
+    let list = || -> Result<Vec<Item>, ArchiveError> {
+        let shelf = archive.shelf();
+        Ok([shelf.list("processed")?, shelf.list("staging")?].concat())
+    };
+    let items = match list() {
+        Ok(items) => items,
+        Err(error) => return trouble(error.to_string(), "see [archive.s3] and archive.directory"),
+    };
+    files(archive, &|cluster, part, entry| {
+        let name = part.name(cluster);
+        Ok(items.iter().any(|item| item.bytes == entry.bytes && item.name.ends_with(&name)))
+    })
+}
+
+/// Whether every file that the manifest names is there.
+fn files(archive: &Archive, is_there: &IsThere<'_>) -> Finding {
     let rebuild = "`steward archive rebuild` makes missing files anew from raw";
     let mut missing: Vec<String> = Vec::new();
     let seen = archive.consistently(|manifest| {
@@ -115,12 +146,8 @@ fn files(archive: &Archive) -> Finding {
             let days = cluster.days.iter().map(|(day, entry)| (Part::Day(*day), *entry));
             for (part, entry) in days.chain(cluster.open.map(|entry| (Part::Open, entry))) {
                 count += 1;
-                let table = archive.open(name, part, entry)?;
-                if table.is_none_or(|table| table.rows() != entry.rows) {
-                    missing.push(match part {
-                        Part::Day(day) => format!("{name} {day}"),
-                        Part::Open => format!("{name} open"),
-                    });
+                if !is_there(name, part, entry)? {
+                    missing.push(part.name(name));
                 }
             }
         }
@@ -133,11 +160,11 @@ fn files(archive: &Archive) -> Finding {
         )),
         Err(_) if !missing.is_empty() => {
             let some: Vec<&str> = missing.iter().take(5).map(String::as_str).collect();
+            let more = if missing.len() > some.len() { ", …" } else { "" };
             let text = format!(
-                "{} files are missing or not those that the manifest names: {}{}",
+                "{} files are missing or not those that the manifest names: {}{more}",
                 missing.len(),
-                some.join(", "),
-                if missing.len() > some.len() { ", …" } else { "" }
+                some.join(", ")
             );
             trouble(text, rebuild)
         }

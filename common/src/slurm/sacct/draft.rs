@@ -32,6 +32,9 @@ pub struct Draft<'a> {
     own_memory: Option<Bytes>,
     steps_cpu: Option<Duration>,
     steps_memory: Option<Bytes>,
+    extern_memory: Option<Bytes>,
+    /// Whether there is a step that is not the extern one.
+    worked: bool,
     oddities: Vec<Oddity>,
 }
 
@@ -135,7 +138,16 @@ impl<'a> Draft<'a> {
         };
         let own_cpu = odd.cpu(row);
         let own_memory = odd.memory(row);
-        Ok(Draft { run, own_cpu, own_memory, steps_cpu: None, steps_memory: None, oddities: odd.0 })
+        Ok(Draft {
+            run,
+            own_cpu,
+            own_memory,
+            steps_cpu: None,
+            steps_memory: None,
+            extern_memory: None,
+            worked: false,
+            oddities: odd.0,
+        })
     }
 
     /// Adds the row of a step.
@@ -145,7 +157,14 @@ impl<'a> Draft<'a> {
         if let Some(cpu) = odd.cpu(row) {
             self.steps_cpu = Some(self.steps_cpu.unwrap_or_default().saturating_add(cpu));
         }
-        self.steps_memory = self.steps_memory.max(odd.memory(row));
+        let memory = odd.memory(row);
+        // The extern step holds a process that only waits, not the job's work.
+        if row.id().1 == Some("extern") {
+            self.extern_memory = memory;
+        } else {
+            self.steps_memory = self.steps_memory.max(memory);
+            self.worked = true;
+        }
         let read = odd.disk(row, Field::TresUsageInTot);
         let written = odd.disk(row, Field::TresUsageOutTot);
         for (sum, more) in [(&mut self.run.disk_read, read), (&mut self.run.disk_written, written)]
@@ -161,7 +180,8 @@ impl<'a> Draft<'a> {
     pub fn finish(self) -> (Run<'a>, Vec<Oddity>) {
         let mut run = self.run;
         let (cpu, memory, source) = if run.steps > 0 {
-            (self.steps_cpu, self.steps_memory, Source::Steps)
+            let memory = if self.worked { self.steps_memory } else { self.extern_memory };
+            (self.steps_cpu, memory, Source::Steps)
         } else {
             (self.own_cpu, self.own_memory, Source::Job)
         };
@@ -183,18 +203,20 @@ impl<'a> Draft<'a> {
 /// too, whatever state stands for it, once it has an end.
 #[must_use]
 pub fn is_over(state: &JobState, end: Option<Timestamp>) -> bool {
-    let goes_on = state.is_running()
-        || matches!(
-            state,
-            JobState::Completing
-                | JobState::Configuring
-                | JobState::Pending
-                | JobState::PowerUpNode
-                | JobState::StageOut
-                | JobState::Stopped
-                | JobState::Suspended
-                | JobState::UpdateDb
-        );
+    // The part of a job before its size changed is a run of its own, and ends as RESIZING.
+    let goes_on = matches!(
+        state,
+        JobState::Running
+            | JobState::Signaling
+            | JobState::Completing
+            | JobState::Configuring
+            | JobState::Pending
+            | JobState::PowerUpNode
+            | JobState::StageOut
+            | JobState::Stopped
+            | JobState::Suspended
+            | JobState::UpdateDb
+    );
     end.is_some() && !goes_on
 }
 

@@ -279,6 +279,24 @@ fn use_that_was_not_recorded_is_absent_not_zero() {
 }
 
 #[test]
+fn the_process_that_waits_in_the_extern_step_is_not_the_jobs_memory() {
+    let batch = [(Field::MaxRss, "0"), (Field::NTasks, "1"), (Field::TresUsageInTot, "mem=0")];
+    let waiting = [
+        (Field::JobIdRaw, "100.extern"),
+        (Field::NTasks, "1"),
+        (Field::TresUsageInTot, "mem=110592"),
+    ];
+    look(&[A20, &batch, &waiting], |run, _| assert_eq!(run.peak_memory, None));
+    look(&[A20, &waiting], |run, _| assert!(run.peak_memory.is_some()));
+}
+
+#[test]
+fn a_run_before_a_change_of_size_is_over() {
+    own(&[(Field::State, "RESIZING")], |run| assert!(run.ended));
+    own(&[(Field::State, "RESIZING"), (Field::End, "Unknown")], |run| assert!(!run.ended));
+}
+
+#[test]
 fn more_than_was_held_is_seen() {
     let fields = [
         (Field::AllocCpus, "1"),
