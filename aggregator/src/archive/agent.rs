@@ -91,6 +91,12 @@ mod tests {
         assert!(!text.contains("read_bytes"), "{text}");
         assert_eq!(read(text.as_bytes()).unwrap(), agent);
         assert_eq!(read(b"{}").unwrap(), AgentUse::default());
-        assert!(read(b"null").is_err());
+        assert!(read(b"7").is_err());
+        // To the last digit: a run that is rebuilt is the one that was collected.
+        for number in 1..2000 {
+            let seconds = Some(f64::from(number).sqrt() * 1e-3);
+            let agent = AgentUse { gpu_seconds: seconds, ..AgentUse::default() };
+            assert_eq!(read(write(&agent).unwrap().as_bytes()).unwrap(), agent);
+        }
     }
 }
