@@ -14,7 +14,10 @@ impl Archive {
     /// # Errors
     /// If the archive cannot be read or tidied.
     pub fn change_or_recover(&self, lock: Lock) -> Result<Change, ArchiveError> {
-        if self.shelf().open(manifest::NAME)?.is_some() || self.latest()? <= 1 {
+        // Rows of the first generation alone are what is left of a first collection that died.
+        let is_lost = self.shelf().open(manifest::NAME)?.is_none()
+            && (self.latest()? > 1 || !self.shelf().list("processed")?.is_empty());
+        if !is_lost {
             return self.change(lock);
         }
         let path = self.shelf().address(manifest::NAME);

@@ -129,4 +129,10 @@ fn a_manifest_that_is_lost_is_made_anew_and_nothing_is_taken_for_rubbish() {
     std::fs::remove_file(directory.path().join("manifest.json")).unwrap();
     let done = rebuild(&archive);
     assert_eq!((done[0].runs, done[0].carried), (0, 1));
+    // Even if nothing but jobs is left.
+    std::fs::remove_dir_all(directory.path().join("raw")).unwrap();
+    std::fs::remove_file(directory.path().join("manifest.json")).unwrap();
+    assert!(archive.change(archive.lock(Duration::ZERO, || {}).unwrap()).is_err());
+    let done = rebuild(&archive);
+    assert_eq!((done[0].runs, done[0].carried), (0, 1));
 }
