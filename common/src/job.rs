@@ -5,13 +5,16 @@
 
 use std::borrow::Cow;
 
+use crate::efficiency::{Efficiency, gib_hours, hours};
 use crate::id::JobId;
 use crate::limit::Limit;
 use crate::slurm::duration::TimeLimit;
 use crate::time::Timestamp;
 use crate::unit::Bytes;
 
-const HOUR: f64 = 3600.0;
+fn per_cent(efficiency: Efficiency) -> f64 {
+    100.0 * efficiency.raw()
+}
 
 /// Where a figure of use was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,9 +168,9 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// CPU-seconds held.
-    fn cpu_held(&self) -> Option<f64> {
-        Some(self.elapsed? as f64 * f64::from(self.cpus?))
+    /// Its time in the unit of the formulas; no run lasts for more than a century.
+    fn seconds(&self) -> Option<u32> {
+        self.elapsed.and_then(|elapsed| u32::try_from(elapsed).ok())
     }
 
     /// Memory asked for, in MiB.
@@ -185,47 +188,45 @@ impl Run<'_> {
     /// CPU time used of that held, in per cent; above 100 if it used more.
     #[must_use]
     pub fn cpu_efficiency(&self) -> Option<f64> {
-        self.cpu_held().filter(|held| *held > 0.0).zip(self.cpu_seconds).map(|(h, u)| 100.0 * u / h)
+        Efficiency::cpu(self.cpu_seconds, self.cpus, self.seconds()).map(per_cent)
     }
 
     /// Memory used of that asked for, in per cent; above 100 if it used more.
     #[must_use]
     pub fn memory_efficiency(&self) -> Option<f64> {
-        // A run of no time used no memory that could be set against what it asked for.
-        self.elapsed.filter(|elapsed| *elapsed > 0)?;
-        let asked = self.req_mem_mb().filter(|asked| *asked > 0.0)?;
-        Some(100.0 * self.max_rss_mb()? / asked)
+        let (used, asked) = (self.max_rss_mb(), self.req_mem_mb());
+        Efficiency::memory(used, asked, self.seconds()).map(per_cent)
     }
 
     /// CPU-hours held.
     #[must_use]
     pub fn cpu_hours_reserved(&self) -> Option<f64> {
-        self.cpu_held().map(|held| held / HOUR)
+        Some(hours(f64::from(self.cpus?), f64::from(self.seconds()?)))
     }
 
     /// CPU-hours held and not used.
     #[must_use]
     pub fn cpu_hours_wasted(&self) -> Option<f64> {
-        Some(((self.cpu_held()? - self.cpu_seconds?) / HOUR).max(0.0))
+        Some((self.cpu_hours_reserved()? - hours(1.0, self.cpu_seconds?)).max(0.0))
     }
 
     /// GiB-hours of memory asked for.
     #[must_use]
     pub fn memory_gb_hours_reserved(&self) -> Option<f64> {
-        Some(self.req_memory?.gib() * self.elapsed? as f64 / HOUR)
+        Some(gib_hours(self.req_mem_mb()?, f64::from(self.seconds()?)))
     }
 
     /// GiB-hours of memory asked for and not used.
     #[must_use]
     pub fn memory_gb_hours_wasted(&self) -> Option<f64> {
-        let unused = self.req_memory?.gib() - self.peak_memory?.gib();
-        Some((unused * self.elapsed? as f64 / HOUR).max(0.0))
+        let used = gib_hours(self.max_rss_mb()?, f64::from(self.seconds()?));
+        Some((self.memory_gb_hours_reserved()? - used).max(0.0))
     }
 
     /// GPU-hours held.
     #[must_use]
     pub fn gpu_hours_reserved(&self) -> Option<f64> {
-        Some(f64::from(self.gpus?) * self.elapsed? as f64 / HOUR)
+        Some(hours(f64::from(self.gpus?), f64::from(self.seconds()?)))
     }
 
     /// Its own time limit, in seconds.

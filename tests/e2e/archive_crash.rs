@@ -55,8 +55,9 @@ fn killed(site: &Site, command: &[&str], times: usize) {
                 // With others at its side it takes longer than alone.
                 let mut takes = takes * 2;
                 loop {
+                    // One that came to its end before it was killed does not count.
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= times {
+                    if cut.load(Ordering::Relaxed) >= times || number >= times * 4 {
                         return;
                     }
                     archive::copy(&site.data(), &data);
@@ -73,9 +74,8 @@ fn killed(site: &Site, command: &[&str], times: usize) {
         }
     });
     let cut = cut.into_inner();
-    println!("{what}: {cut} of {times} were cut off");
-    // How many are depends on what else the machine does; that none is would be a test of nothing.
-    assert!(cut * 4 > times, "only {cut} of {times} were killed before their end");
+    println!("{what}: {cut} were cut off");
+    assert!(cut >= times, "only {cut} of {times} were killed before their end");
 }
 
 /// Whether it was killed before its end.
