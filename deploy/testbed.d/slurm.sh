@@ -67,6 +67,12 @@ await_nodes() {
     done < <(node_states)
 }
 
+# No daemon that could know of a running job was there before this run.
+began_from_nothing() {
+    local name
+    for name in slurmctld "${NODES[@]/#/slurmd@}"; do [[ " ${STARTED[*]} " == *" $name "* ]] || return 1; done
+}
+
 no_job_runs() { [[ -z $(timeout 10 squeue -h -t running,completing,suspended,configuring -o %A) ]]; }
 
 # Pending jobs too: they would start by themselves at the next `up`. A kill at once spares the KillWait.
