@@ -226,5 +226,20 @@ fn names_with_anything_in_them_survive() {
     for (name, job) in &jobs {
         let rebuilt = runs(&records(data.path()), &job.id);
         assert_eq!(rebuilt, runs(&before, &job.id), "{name:?}");
+        as_sacct_told(data.path(), job, name);
+    }
+}
+
+/// The rows that are kept of a job, although they are kept short, are those of sacct.
+fn as_sacct_told(data: &Path, job: &Job, name: &str) {
+    let data = data.to_str().unwrap();
+    let output = service::steward(&["archive", "rows", &job.id, "--json", "--data-dir", data]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let versions: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = versions.as_array().unwrap().last().unwrap()["rows"].as_array().unwrap().clone();
+    assert_eq!(rows[0]["JobName"], name);
+    for field in ["JobID", "Account", "ReqTRES", "AllocTRES", "TRESUsageInTot", "TRESUsageInMax"] {
+        let kept: Vec<&str> = rows.iter().map(|row| row[field].as_str().unwrap_or("")).collect();
+        assert_eq!(kept.join("\n").trim(), job.sacct(field).join("\n"), "{field} of {name:?}");
     }
 }

@@ -40,7 +40,7 @@ fn an_archive_that_is_rebuilt_is_the_one_that_was_collected() {
     let expected = rows(&site.data(), "processed", &[]);
     assert!(expected.len() > 500, "{}", expected.len());
     let raw = rows(&site.data(), "raw", &[]);
-    for what in ["form=mended", "form=plain", "step=0", "step=batch"] {
+    for what in ["form=mended", "form=ditto", "step=0", "step=batch"] {
         assert!(raw.iter().any(|row| row.contains(what)), "no {what}");
     }
     let again = expected.iter().filter(|row| !row.contains("restart=0")).count();

@@ -27,6 +27,9 @@ pub enum Get {
     Whole(fn(&Stored<'_>) -> Option<i64>),
     /// A number.
     Real(fn(&Stored<'_>) -> Option<f64>),
+    /// A number that follows from others of the row, which are exact: seven digits of it are kept,
+    /// in half the space.
+    Derived(fn(&Stored<'_>) -> Option<f64>),
     /// Yes or no.
     Truth(fn(&Stored<'_>) -> Option<bool>),
     /// A moment.
@@ -72,6 +75,10 @@ const fn real(name: &'static str, get: fn(&Stored<'_>) -> Option<f64>) -> Column
     Column { name, get: Get::Real(get), spread: Spread::Many }
 }
 
+const fn derived(name: &'static str, get: fn(&Stored<'_>) -> Option<f64>) -> Column {
+    Column { name, get: Get::Derived(get), spread: Spread::Many }
+}
+
 const fn truth(name: &'static str, get: fn(&Stored<'_>) -> Option<bool>) -> Column {
     Column { name, get: Get::Truth(get), spread: Spread::Few }
 }
@@ -115,13 +122,13 @@ pub const COLUMNS: &[Column] = &[
     real("max_rss_mb", |s| s.run.max_rss_mb()),
     real("total_cpu_seconds", |s| s.run.cpu_seconds),
     whole("alloc_gpus", |s| small(s.run.gpus)),
-    real("cpu_efficiency", |s| capped(s.run.cpu_efficiency())),
-    real("memory_efficiency", |s| capped(s.run.memory_efficiency())),
-    real("cpu_hours_wasted", |s| s.run.cpu_hours_wasted()),
-    real("memory_gb_hours_wasted", |s| s.run.memory_gb_hours_wasted()),
-    real("cpu_hours_reserved", |s| s.run.cpu_hours_reserved()),
-    real("memory_gb_hours_reserved", |s| s.run.memory_gb_hours_reserved()),
-    real("gpu_hours_reserved", |s| s.run.gpu_hours_reserved()),
+    derived("cpu_efficiency", |s| capped(s.run.cpu_efficiency())),
+    derived("memory_efficiency", |s| capped(s.run.memory_efficiency())),
+    derived("cpu_hours_wasted", |s| s.run.cpu_hours_wasted()),
+    derived("memory_gb_hours_wasted", |s| s.run.memory_gb_hours_wasted()),
+    derived("cpu_hours_reserved", |s| s.run.cpu_hours_reserved()),
+    derived("memory_gb_hours_reserved", |s| s.run.memory_gb_hours_reserved()),
+    derived("gpu_hours_reserved", |s| s.run.gpu_hours_reserved()),
     truth("is_complete", |s| Some(s.run.ended)),
     number("job_id_raw", |s| Some(i64::from(s.run.job.get()))),
     whole("restart", |s| Some(i64::from(s.run.restart))),
@@ -141,7 +148,7 @@ pub const COLUMNS: &[Column] = &[
     number("wait_seconds", |s| large(s.run.wait())),
     whole("time_limit_seconds", |s| large(s.run.time_limit_seconds())),
     text("time_limit_kind", |s| s.run.time_limit.map(limit_kind)),
-    real("time_limit_use", |s| s.run.time_limit_use()),
+    derived("time_limit_use", |s| s.run.time_limit_use()),
     whole("req_cpus", |s| small(s.run.req_cpus)),
     whole("req_nodes", |s| small(s.run.req_nodes)),
     whole("alloc_nodes", |s| small(s.run.node_count)),
@@ -149,8 +156,8 @@ pub const COLUMNS: &[Column] = &[
     whole("billing", |s| large(s.run.billing)),
     text("cpu_source", |s| s.run.cpu_source.map(Source::name)),
     text("memory_source", |s| s.run.memory_source.map(Source::name)),
-    real("cpu_efficiency_raw", |s| s.run.cpu_efficiency()),
-    real("memory_efficiency_raw", |s| s.run.memory_efficiency()),
+    derived("cpu_efficiency_raw", |s| s.run.cpu_efficiency()),
+    derived("memory_efficiency_raw", |s| s.run.memory_efficiency()),
     number("disk_read_bytes", |s| large(s.run.disk_read)),
     number("disk_written_bytes", |s| large(s.run.disk_written)),
     number("energy_joules", |s| large(s.run.energy)),

@@ -15,6 +15,7 @@ pub mod bucket;
 pub mod carry;
 pub mod column;
 pub mod day;
+pub mod ditto;
 pub mod files;
 pub mod foreign;
 pub mod jobs;

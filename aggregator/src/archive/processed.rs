@@ -27,7 +27,7 @@ use super::column::{COLUMNS, Get, Spread, Stored};
 pub const GENERATION: &str = "steward.generation";
 
 /// Rows that are gathered before they are encoded.
-const BATCH: usize = 4096;
+const BATCH: usize = 1024;
 
 /// Rows of a row group: enough for good dictionaries, few enough to bound memory.
 const ROW_GROUP: usize = 32_768;
@@ -50,7 +50,7 @@ fn data_type(get: &Get) -> DataType {
     match get {
         Get::Text(_) => DataType::Utf8,
         Get::Whole(_) => DataType::Int64,
-        Get::Real(_) => DataType::Float64,
+        Get::Real(_) | Get::Derived(_) => DataType::Float64,
         Get::Truth(_) => DataType::Boolean,
         Get::Time(_) => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
     }
@@ -90,8 +90,9 @@ fn properties(generation: u64) -> Result<WriterProperties, ArchiveError> {
             properties = properties.set_column_dictionary_enabled(path(), false);
             let encoding = match column.get {
                 Get::Whole(_) | Get::Time(_) => Encoding::DELTA_BINARY_PACKED,
-                Get::Real(_) => Encoding::BYTE_STREAM_SPLIT,
-                Get::Text(_) | Get::Truth(_) => continue,
+                Get::Real(_) | Get::Derived(_) => Encoding::BYTE_STREAM_SPLIT,
+                Get::Text(_) => Encoding::DELTA_LENGTH_BYTE_ARRAY,
+                Get::Truth(_) => continue,
             };
             properties = properties.set_column_encoding(path(), encoding);
         }
@@ -117,7 +118,7 @@ impl Values {
         match get {
             Get::Text(_) => Values::Text(StringBuilder::with_capacity(BATCH, BATCH * 8)),
             Get::Whole(_) => Values::Whole(Int64Builder::with_capacity(BATCH)),
-            Get::Real(_) => Values::Real(Float64Builder::with_capacity(BATCH)),
+            Get::Real(_) | Get::Derived(_) => Values::Real(Float64Builder::with_capacity(BATCH)),
             Get::Truth(_) => Values::Truth(BooleanBuilder::with_capacity(BATCH)),
             Get::Time(_) => Values::Time(
                 TimestampMillisecondBuilder::with_capacity(BATCH).with_data_type(data_type(get)),
@@ -130,6 +131,9 @@ impl Values {
             (Values::Text(values), Get::Text(get)) => values.append_option(get(stored)),
             (Values::Whole(values), Get::Whole(get)) => values.append_option(get(stored)),
             (Values::Real(values), Get::Real(get)) => values.append_option(get(stored)),
+            (Values::Real(values), Get::Derived(get)) => {
+                values.append_option(get(stored).map(seven_digits));
+            }
             (Values::Truth(values), Get::Truth(get)) => values.append_option(get(stored)),
             (Values::Time(values), Get::Time(get)) => {
                 values.append_option(get(stored).map(|time| time.get().saturating_mul(1000)));
@@ -148,6 +152,13 @@ impl Values {
             Values::Time(values) => Arc::new(values.finish()),
         }
     }
+}
+
+/// The number with the 24 binary digits of a single: what follows is no knowledge, only space.
+#[allow(clippy::cast_possible_truncation, reason = "that is the purpose")]
+fn seven_digits(number: f64) -> f64 {
+    let short = f64::from(number as f32);
+    if short.is_finite() { short } else { number }
 }
 
 /// Writes runs into one file.

@@ -17,16 +17,18 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
+use steward_common::slurm::sacct::{Layout, Row};
 use steward_common::time::Timestamp;
 
-use super::ArchiveError;
+use super::ditto::Places;
 use super::processed::GENERATION;
+use super::{ArchiveError, ditto};
 
 /// The key under which a file says which fields its texts have.
 pub const FIELDS: &str = "steward.fields";
 
 /// Rows that are gathered before they are encoded.
-const BATCH_BYTES: usize = 1 << 20;
+const BATCH_BYTES: usize = 128 << 10;
 
 /// Text of a row group: this much of it is in memory at most.
 pub(super) const ROW_GROUP_BYTES: usize = 16 << 20;
@@ -36,6 +38,8 @@ pub(super) const ROW_GROUP_BYTES: usize = 16 << 20;
 pub enum Form {
     /// A row as sacct gave it.
     Plain,
+    /// A row as sacct gave it, without what it or the row above it says twice.
+    Ditto,
     /// A row whose line could not be cut: its fields as a JSON list, asked for again.
     Mended,
     /// Text that is no row, kept as it came.
@@ -52,6 +56,7 @@ impl Form {
     pub fn name(self) -> &'static str {
         match self {
             Form::Plain => "plain",
+            Form::Ditto => "ditto",
             Form::Mended => "mended",
             Form::Malformed => "malformed",
             Form::Agent => "agent",
@@ -62,7 +67,7 @@ impl Form {
     /// The form with this name.
     #[must_use]
     pub fn of(name: &str) -> Option<Form> {
-        [Form::Plain, Form::Mended, Form::Malformed, Form::Agent, Form::Import]
+        [Form::Plain, Form::Ditto, Form::Mended, Form::Malformed, Form::Agent, Form::Import]
             .into_iter()
             .find(|form| form.name() == name)
     }
@@ -105,6 +110,7 @@ pub(super) fn properties(generation: u64, fields: &str) -> Result<WriterProperti
         .set_column_statistics_enabled(plain("job_id_raw"), EnabledStatistics::Chunk)
         .set_column_statistics_enabled(plain("end_time"), EnabledStatistics::Chunk)
         .set_column_dictionary_enabled(plain("text"), false)
+        .set_column_encoding(plain("text"), Encoding::DELTA_LENGTH_BYTE_ARRAY)
         .set_column_dictionary_enabled(plain("job_id_raw"), false)
         .set_column_encoding(plain("job_id_raw"), Encoding::DELTA_BINARY_PACKED)
         .set_column_dictionary_enabled(plain("submit_time"), false)
@@ -132,6 +138,10 @@ pub struct RawWriter<W: Write + Send = File> {
     collected_at: TimestampMillisecondBuilder,
     form: StringBuilder,
     text: BinaryBuilder,
+    /// Where the fields of sacct stand, if the file has such rows.
+    places: Option<Places>,
+    /// A row while it is shortened.
+    short: Vec<u8>,
     group_bytes: usize,
     rows: u64,
 }
@@ -161,7 +171,9 @@ impl<W: Write + Send> RawWriter<W> {
             step: StringBuilder::new(),
             collected_at: times(),
             form: StringBuilder::new(),
-            text: BinaryBuilder::with_capacity(4096, BATCH_BYTES + 65_536),
+            text: BinaryBuilder::with_capacity(1024, BATCH_BYTES + 4096),
+            places: Layout::of_names(fields).as_ref().map(Places::of),
+            short: Vec::new(),
             group_bytes: 0,
             rows: 0,
         })
@@ -173,6 +185,32 @@ impl<W: Write + Send> RawWriter<W> {
     /// If it cannot be written.
     pub fn push(&mut self, key: Key<'_>, form: Form, text: &[u8]) -> Result<(), ArchiveError> {
         self.push_at(key, form, text, self.collected)
+    }
+
+    /// Adds a row as sacct gave it. `bytes` holds its text, and that of the row before of the same
+    /// run, at their places.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn push_row(
+        &mut self,
+        key: Key<'_>,
+        bytes: &[u8],
+        row: &Row<'_>,
+        above: Option<&Row<'_>>,
+    ) -> Result<(), ArchiveError> {
+        let mut short = std::mem::take(&mut self.short);
+        short.clear();
+        let places = self.places.as_ref();
+        let shorter =
+            places.is_some_and(|at| ditto::write(&mut short, bytes, row, above, &key, at));
+        let done = if shorter {
+            self.push(key, Form::Ditto, &short)
+        } else {
+            self.push(key, Form::Plain, bytes.get(row.span()).unwrap_or_default())
+        };
+        self.short = short;
+        done
     }
 
     /// Adds a row that was collected at another time.

@@ -3,10 +3,11 @@
 use steward_common::slurm::sacct::Layout;
 use steward_common::time::Timestamp;
 
+use super::ditto::Places;
 use super::raw::{FIELDS, Form, Key};
-use super::read::{RunKey, Table, bytes, texts, times, whole};
+use super::read::{self, RunKey, Table, bytes, texts, times};
 use super::store::RawFile;
-use super::{Archive, ArchiveError};
+use super::{Archive, ArchiveError, ditto};
 
 /// The columns by which a row is found.
 const KEYS: &[&str] = &["job_id_raw", "submit_time", "end_time", "step", "form"];
@@ -40,10 +41,21 @@ impl RawRow<'_> {
         self.key.job.zip(self.key.submit)
     }
 
+    /// Appends the text as sacct gave it; `above` is where the row before of its run stands.
+    #[must_use]
+    pub fn expand(
+        &self,
+        places: Option<&Places>,
+        out: &mut Vec<u8>,
+        above: Option<std::ops::Range<usize>>,
+    ) -> Option<()> {
+        ditto::read(out, self.text, above, &self.key, places?)
+    }
+
     /// Whether a version of a run begins with it.
     #[must_use]
     pub fn begins_version(&self) -> bool {
-        let form = matches!(self.form, Form::Plain | Form::Mended | Form::Import);
+        let form = matches!(self.form, Form::Plain | Form::Ditto | Form::Mended | Form::Import);
         form && self.key.step.is_none() && self.run().is_some()
     }
 }
@@ -58,6 +70,7 @@ pub struct Version {
     pub collected: Timestamp,
     text: Vec<u8>,
     ends: Vec<usize>,
+    places: Option<Places>,
 }
 
 impl Version {
@@ -74,21 +87,32 @@ impl Version {
     }
 
     fn begin(&mut self, run: RunKey, row: &RawRow<'_>) {
-        (self.run, self.form, self.collected) = (run, row.form, row.collected);
+        (self.run, self.form, self.collected) = (run, whole(row.form), row.collected);
         self.text.clear();
         self.ends.clear();
         self.add(row);
     }
 
     fn add(&mut self, row: &RawRow<'_>) {
-        self.text.extend(row.text);
+        let above = self.rows().last();
+        if row.form != Form::Ditto {
+            self.text.extend(row.text);
+        } else if row.expand(self.places.as_ref(), &mut self.text, above).is_none() {
+            self.form = Form::Malformed;
+        }
         self.ends.push(self.text.len());
         self.text.push(b'\n');
     }
 
     fn goes_on_with(&self, row: &RawRow<'_>) -> bool {
-        row.key.step.is_some() && row.form == self.form && row.run() == Some(self.run)
+        let form = whole(row.form) == self.form || self.form == Form::Malformed;
+        row.key.step.is_some() && form && row.run() == Some(self.run)
     }
+}
+
+/// What a row is once it says all again.
+fn whole(form: Form) -> Form {
+    if form == Form::Ditto { Form::Plain } else { form }
 }
 
 impl RawTable {
@@ -117,6 +141,12 @@ impl RawTable {
     #[must_use]
     pub fn layout(&self) -> Option<&Layout> {
         self.layout.as_ref()
+    }
+
+    /// Where the fields stand that key columns have.
+    #[must_use]
+    pub fn places(&self) -> Option<Places> {
+        self.layout.as_ref().map(Places::of)
     }
 
     /// Shows `visit` the first row of each version of a run, and rows of agents, without texts,
@@ -168,6 +198,7 @@ impl RawTable {
             collected: nothing.1,
             text: Vec::new(),
             ends: Vec::new(),
+            places: self.places(),
         };
         let mut places = places.iter().copied().peekable();
         let mut first = 0_u32;
@@ -208,7 +239,7 @@ pub(super) fn each<E>(
     place: &mut u32,
     mut visit: impl FnMut(u32, &RawRow<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut jobs = whole(batch, "job_id_raw");
+    let mut jobs = read::whole(batch, "job_id_raw");
     let mut submits = times(batch, "submit_time");
     let mut ends = times(batch, "end_time");
     let mut steps = texts(batch, "step");

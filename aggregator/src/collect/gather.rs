@@ -181,9 +181,11 @@ impl<'c> Gather<'c> {
         }
         let (number, submit) = (Some(run.job.get()), Some(run.submit));
         let end = run.end.filter(|_| run.ended);
+        let mut above = None;
         for row in job.rows() {
             let key = Key { job: number, submit, end, step: row.id().1 };
-            self.raw.push(key, Form::Plain, job.bytes_of(&row))?;
+            self.raw.push_row(key, job.answer(), &row, above.as_ref())?;
+            above = Some(row);
         }
         Ok(())
     }

@@ -15,6 +15,8 @@ use crate::keep::KeepError;
 use crate::keep::forget::{self, Gone};
 use crate::keep::rebuild::{self, Rebuilt};
 use crate::keep::retention::Retention;
+use crate::keep::told::{self, Told};
+use crate::output::plain::visible;
 use crate::output::progress::Progress;
 use crate::shutdown::Shutdown;
 
@@ -26,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 #[command(after_help = "\
 Examples:
   steward archive rebuild             compute all jobs anew from the rows that sacct gave
+  steward archive rows 4711           what sacct told of a job, each time that it told something new
   steward archive files --json        which files count, for DuckDB or Spark
   steward archive forget-user alice   all jobs of a user go, for good")]
 pub struct Args {
@@ -54,6 +57,19 @@ enum What {
         /// Do not ask.
         #[arg(long, short)]
         yes: bool,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Show what sacct told of a job: its rows and those of its steps, field by field.
+    ///
+    /// Each time that the rows had changed they were kept; the oldest come first. Fields that were empty are left out.
+    Rows {
+        /// Slurm's number of the job; of a task of an array its own (JobIDRaw).
+        #[arg(value_name = "JOB")]
+        job: u32,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         place: Place,
     },
@@ -109,6 +125,7 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
         What::ForgetUser { user, yes, place } => {
             forget(&place.open(&config)?, &place, &user, yes, &shutdown)
         }
+        What::Rows { job, json, place } => rows(&place.open(&config)?, &place, job, json),
         What::Files { json, place } => files(&place.open(&config)?, &place, json),
     });
     work.await?
@@ -204,6 +221,31 @@ fn files(archive: &Archive, place: &Place, json: bool) -> anyhow::Result<Outcome
     let mut text = format!("{:>10} {:>12} {:>6}  FILE\n", "ROWS", "BYTES", "GEN");
     for Listed { path, rows, bytes, generation, .. } in &files {
         text += &format!("{rows:>10} {bytes:>12} {generation:>6}  {path}\n");
+    }
+    Ok(Outcome::done(text))
+}
+
+fn rows(archive: &Archive, place: &Place, job: u32, json: bool) -> anyhow::Result<Outcome> {
+    let cluster = place.cluster.as_ref().map(ToString::to_string);
+    let all = told::told(archive, cluster.as_deref(), job)?;
+    if json {
+        return Ok(Outcome::done(serde_json::to_string_pretty(&told::json(&all))? + "\n"));
+    }
+    if all.is_empty() {
+        let why = "no rows of such a job are kept (archive.raw, archive.retention_raw)";
+        return Ok(Outcome::failed(format!("{job}: {why}\n")));
+    }
+    let mut text = String::new();
+    for Told { cluster, collected, form, rows } in &all {
+        let when = jiff::Timestamp::from_second(collected.get()).unwrap_or_default();
+        text += &format!("{cluster}, collected {when}, {form}\n");
+        for row in rows {
+            text.push('\n');
+            for (field, value) in row {
+                text += &format!("  {field:<18} {}\n", visible(value));
+            }
+        }
+        text.push('\n');
     }
     Ok(Outcome::done(text))
 }

@@ -6,6 +6,7 @@ use steward_common::slurm::sacct::{Layout, Row, owner, row};
 use steward_common::time::Timestamp;
 
 use super::{KeepError, import};
+use crate::archive::ditto::Places;
 use crate::archive::lock::Lock;
 use crate::archive::manifest::Forgotten;
 use crate::archive::processed::ProcessedWriter;
@@ -221,12 +222,16 @@ impl Forget<'_> {
 /// Whether the first row of a version is of a run of the user.
 fn is_of(user: &str, row: &RawRow<'_>, layout: Option<&Layout>) -> bool {
     let of = |row: Option<Row<'_>>| row.map(|row| owner(&row) == user);
+    let plain = |text: &[u8]| {
+        let text = text_of(text);
+        of(Row::new(layout?, &text, 0, &row::ends(&text)))
+    };
     let known = match row.form {
-        Form::Plain => layout.and_then(|layout| {
-            let text = text_of(row.text);
-            let ends = row::ends(&text);
-            of(Row::new(layout, &text, 0, &ends))
-        }),
+        Form::Plain => plain(row.text),
+        Form::Ditto => {
+            let mut text = Vec::new();
+            row.expand(layout.map(Places::of).as_ref(), &mut text, None).and_then(|()| plain(&text))
+        }
         Form::Mended => layout.and_then(|layout| of(Mended::read(row.text)?.row(layout))),
         Form::Import => import::user(row.text).map(|one| one == user),
         Form::Agent | Form::Malformed => None,

@@ -5,6 +5,7 @@ pub mod forget;
 pub mod import;
 pub mod rebuild;
 pub mod retention;
+pub mod told;
 pub mod winners;
 
 use crate::archive::ArchiveError;

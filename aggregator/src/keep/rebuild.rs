@@ -408,6 +408,7 @@ fn with_run<T>(
             let text = version.rows().next().and_then(|row| version.text().get(row))?;
             Some(then(import::read(text, cluster)?, digest(version.text())))
         }
-        Form::Malformed | Form::Agent => None,
+        // A version's rows say all again.
+        Form::Ditto | Form::Malformed | Form::Agent => None,
     }
 }

@@ -49,10 +49,10 @@ impl<'a> Job<'a> {
             .filter_map(move |span| span.row(self.layout, self.text, self.marks, self.mended))
     }
 
-    /// A row's bytes as sacct gave them, without the line end.
+    /// The bytes of the answer in which its rows stand at their places.
     #[must_use]
-    pub fn bytes_of(self, row: &Row<'_>) -> &'a [u8] {
-        self.bytes.get(row.span()).unwrap_or_default()
+    pub fn answer(self) -> &'a [u8] {
+        self.bytes
     }
 
     /// All its bytes.

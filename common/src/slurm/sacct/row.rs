@@ -36,12 +36,19 @@ impl<'a> Row<'a> {
 
     #[inline]
     fn at(&self, place: usize) -> Option<&'a str> {
+        self.text.get(self.place(place)?)
+    }
+
+    /// Where in that text the field at a place of the layout stands.
+    #[must_use]
+    #[inline]
+    pub fn place(&self, place: usize) -> Option<std::ops::Range<usize>> {
         let end = *self.ends.get(place)? as usize;
         let start = match place.checked_sub(1) {
             Some(before) => *self.ends.get(before)? as usize + 1,
             None => self.start,
         };
-        self.text.get(start..end)
+        Some(start..end)
     }
 
     /// Where the row begins and ends in the text that holds it.
@@ -49,6 +56,13 @@ impl<'a> Row<'a> {
     #[inline]
     pub fn span(&self) -> std::ops::Range<usize> {
         self.start..self.ends.last().map_or(self.start, |end| *end as usize)
+    }
+
+    /// Where each field ends in that text, the closing id last; the next begins one byte later.
+    #[must_use]
+    #[inline]
+    pub fn ends(&self) -> &'a [u32] {
+        self.ends
     }
 
     /// The job's number and, if the row is a step's, the step: `100`, `batch`.
