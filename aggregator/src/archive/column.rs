@@ -27,8 +27,8 @@ pub enum Get {
     Whole(fn(&Stored<'_>) -> Option<i64>),
     /// A number.
     Real(fn(&Stored<'_>) -> Option<f64>),
-    /// A number that follows from others of the row, which are exact: seven digits of it are kept,
-    /// in half the space.
+    /// A number that follows from others of the row, which are exact: six digits of it are kept, in
+    /// half the space.
     Derived(fn(&Stored<'_>) -> Option<f64>),
     /// Yes or no.
     Truth(fn(&Stored<'_>) -> Option<bool>),

@@ -18,6 +18,7 @@ pub mod day;
 pub mod ditto;
 pub mod files;
 pub mod foreign;
+mod group;
 pub mod jobs;
 pub mod lock;
 pub mod manifest;

@@ -13,7 +13,6 @@ use arrow_array::{
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
-use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -22,15 +21,13 @@ use steward_common::job::AgentUse;
 
 use super::ArchiveError;
 use super::column::{COLUMNS, Get, Spread, Stored};
+use super::group::Groups;
 
 /// The key under which a file says in which generation of the archive it was written.
 pub const GENERATION: &str = "steward.generation";
 
 /// Rows that are gathered before they are encoded.
-const BATCH: usize = 1024;
-
-/// Rows of a row group: enough for good dictionaries, few enough to bound memory.
-const ROW_GROUP: usize = 32_768;
+const BATCH: usize = 4096;
 
 /// The last column: what the agents measured on each node.
 const NODE_USAGE: &str = "node_usage";
@@ -78,7 +75,6 @@ fn properties(generation: u64) -> Result<WriterProperties, ArchiveError> {
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(level))
         .set_statistics_enabled(EnabledStatistics::None)
-        .set_max_row_group_row_count(Some(ROW_GROUP))
         .set_created_by(format!("steward {}", env!("CARGO_PKG_VERSION")))
         .set_key_value_metadata(Some(vec![KeyValue::new(
             GENERATION.to_owned(),
@@ -132,7 +128,7 @@ impl Values {
             (Values::Whole(values), Get::Whole(get)) => values.append_option(get(stored)),
             (Values::Real(values), Get::Real(get)) => values.append_option(get(stored)),
             (Values::Real(values), Get::Derived(get)) => {
-                values.append_option(get(stored).map(seven_digits));
+                values.append_option(get(stored).map(shortened));
             }
             (Values::Truth(values), Get::Truth(get)) => values.append_option(get(stored)),
             (Values::Time(values), Get::Time(get)) => {
@@ -154,16 +150,20 @@ impl Values {
     }
 }
 
-/// The number with the 24 binary digits of a single: what follows is no knowledge, only space.
-#[allow(clippy::cast_possible_truncation, reason = "that is the purpose")]
-fn seven_digits(number: f64) -> f64 {
-    let short = f64::from(number as f32);
+/// Binary digits of a derived number that are kept behind the first: six decimal ones and a half.
+const DIGITS: u32 = 22;
+
+/// The number with those digits. What would follow is no knowledge, only space.
+fn shortened(number: f64) -> f64 {
+    let rest = (1_u64 << (f64::MANTISSA_DIGITS - 1 - DIGITS)) - 1;
+    let rounded = number.to_bits().saturating_add(rest / 2 + 1) & !rest;
+    let short = f64::from_bits(rounded);
     if short.is_finite() { short } else { number }
 }
 
 /// Writes runs into one file.
 pub struct ProcessedWriter<W: Write + Send = File> {
-    writer: ArrowWriter<W>,
+    groups: Groups<W>,
     schema: SchemaRef,
     values: Vec<Values>,
     node_usage: Vec<Option<AgentUse>>,
@@ -177,9 +177,9 @@ impl<W: Write + Send> ProcessedWriter<W> {
     /// If nothing can be written to it.
     pub fn new(file: W, generation: u64) -> Result<Self, ArchiveError> {
         let schema = schema();
-        let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties(generation)?))?;
+        let groups = Groups::new(file, schema.clone(), properties(generation)?)?;
         let values = COLUMNS.iter().map(|column| Values::new(&column.get)).collect();
-        Ok(Self { writer, schema, values, node_usage: Vec::new(), rows: 0 })
+        Ok(Self { groups, schema, values, node_usage: Vec::new(), rows: 0 })
     }
 
     /// Adds a run.
@@ -205,7 +205,7 @@ impl<W: Write + Send> ProcessedWriter<W> {
     pub fn push_batch(&mut self, batch: &RecordBatch) -> Result<(), ArchiveError> {
         self.flush()?;
         self.rows += batch.num_rows() as u64;
-        Ok(self.writer.write(batch)?)
+        Ok(self.groups.push(batch.clone())?)
     }
 
     /// Rows so far.
@@ -219,8 +219,7 @@ impl<W: Write + Send> ProcessedWriter<W> {
         }
         let mut arrays: Vec<ArrayRef> = self.values.iter_mut().map(Values::take).collect();
         arrays.push(node_usage(&std::mem::take(&mut self.node_usage)));
-        let batch = RecordBatch::try_new(self.schema.clone(), arrays)?;
-        Ok(self.writer.write(&batch)?)
+        Ok(self.groups.push(RecordBatch::try_new(self.schema.clone(), arrays)?)?)
     }
 
     /// Ends the file and gives it back.
@@ -229,7 +228,7 @@ impl<W: Write + Send> ProcessedWriter<W> {
     /// If the rest cannot be written.
     pub fn finish(mut self) -> Result<W, ArchiveError> {
         self.flush()?;
-        Ok(self.writer.into_inner()?)
+        Ok(self.groups.finish()?)
     }
 }
 
@@ -271,4 +270,20 @@ fn node_usage(runs: &[Option<AgentUse>]) -> ArrayRef {
         Arc::new(StructArray::new(node_usage_fields(), columns, None)),
         Some(known),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_derived_number_keeps_six_digits() {
+        for number in [0.0, 1.0, 100.0, 1e-9, 33.333_333_333, 123_456.789, -2.5, 1e300, f64::MAX] {
+            let short = shortened(number);
+            assert!((short - number).abs() <= number.abs() * 1.2e-7, "{number} is {short}");
+        }
+        assert!(shortened(f64::NAN).is_nan());
+        assert_eq!(shortened(75.5), 75.5);
+        assert_eq!(shortened(100.0 / 3.0).to_bits().trailing_zeros(), 30);
+    }
 }
