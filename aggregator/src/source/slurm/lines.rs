@@ -1,18 +1,20 @@
 //! sacct's answer, read as a stream: bytes become rows, rows become the jobs they belong to.
 //!
-//! A name, a comment or a command line may hold line ends and delimiters, so a line is not a row.
-//! Every row ends with the id it begins with ([`Layout`]); a row is whole when its number of
-//! fields is right and that holds. What is not whole is handed on as it came.
+//! A name, a comment or a command line may hold line ends and delimiters, so a line is not a row: a
+//! row begins where a line has a submission with this call's [`Seal`] on it, which no user can
+//! know, and goes up to the next. It is whole when its number of fields is right and it ends with
+//! the id it begins with ([`Layout`]). What is not whole is handed on as it came, without seals.
 
 use std::io::{self, Read};
 use std::ops::Range;
 
-use steward_common::slurm::sacct::{DELIMITER, Layout, Row};
+use steward_common::slurm::sacct::{Field, Layout, Row};
 
 use super::marks;
+use super::seal::{self, Seal};
 
 /// How much is read at a time. A job with very many steps makes the buffer grow beyond it.
-const BLOCK: usize = 1 << 20;
+const BLOCK: usize = if cfg!(test) { 50 } else { 1 << 20 };
 
 /// A job with more text than this is no job: the answer is not sacct's.
 const LARGEST: usize = 1 << 30;
@@ -87,31 +89,30 @@ impl Span {
 /// Reads an answer.
 pub struct Lines<'l> {
     layout: &'l Layout,
-    /// The buffer, of which the first `filled` bytes are text.
+    seal: &'l Seal,
+    /// The buffer, of which the first `filled` bytes were read.
     bytes: Vec<u8>,
     filled: usize,
+    /// So many bytes are text without seals; in what follows a seal may begin.
+    clean: usize,
+    /// Where seals were.
+    seals: Vec<u32>,
     marks: Vec<u32>,
     mended: Vec<u32>,
     rows: Vec<Span>,
 }
 
-/// What stands at a place of the text.
-enum Found {
-    Whole(Span),
-    /// Not a whole row; the next begins behind it.
-    Broken,
-    /// Cannot be told before more is read.
-    Unfinished,
-}
-
 impl<'l> Lines<'l> {
-    /// A reader of rows of this layout.
+    /// A reader of rows of this layout, whose times have this seal on them.
     #[must_use]
-    pub fn new(layout: &'l Layout) -> Lines<'l> {
+    pub fn new(layout: &'l Layout, seal: &'l Seal) -> Lines<'l> {
         Lines {
             layout,
+            seal,
             bytes: Vec::new(),
             filled: 0,
+            clean: 0,
+            seals: Vec::new(),
             marks: Vec::new(),
             mended: Vec::new(),
             rows: Vec::new(),
@@ -127,16 +128,30 @@ impl<'l> Lines<'l> {
         mut answer: impl Read,
         mut visit: impl FnMut(Piece<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.filled = 0;
+        (self.filled, self.clean) = (0, 0);
+        self.seals.clear();
         let mut block = BLOCK;
+        let mut is_sealed = false;
         loop {
             let ended = self.fill(&mut answer, block)?;
+            self.unseal(ended);
+            is_sealed |= !self.seals.is_empty();
+            if ended && self.filled > 0 && !is_sealed {
+                let why = "its times are not as SLURM_TIME_FORMAT says; \
+                           slurm.sacct must pass its environment on to sacct";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, why).into());
+            }
             let done = self.jobs(ended, &mut visit)?;
             if ended {
                 return Ok(());
             }
             self.bytes.copy_within(done..self.filled, 0);
             self.filled -= done;
+            self.clean -= done;
+            self.seals.drain(..self.seals.partition_point(|at| (*at as usize) < done));
+            for at in &mut self.seals {
+                *at -= done as u32;
+            }
             // Nothing was whole: the job is larger than the block.
             block = if done == 0 { block * 2 } else { BLOCK.max(self.filled * 2) };
             if block > LARGEST {
@@ -172,6 +187,26 @@ impl<'l> Lines<'l> {
         Ok(false)
     }
 
+    /// Takes the seals out of what was read, and keeps in mind where they were.
+    fn unseal(&mut self, ended: bool) {
+        let (mut from, mut to) = (self.clean, self.clean);
+        while let Some(at) = self.seal.find(&self.bytes, from..self.filled) {
+            if to < from {
+                self.bytes.copy_within(from..at, to);
+            }
+            to += at - from;
+            self.seals.push(to as u32);
+            from = at + seal::LENGTH;
+        }
+        if from > to {
+            self.bytes.copy_within(from..self.filled, to);
+            self.filled -= from - to;
+        }
+        // A seal may have come in part; whoever comes back to it finds it whole.
+        let held = if ended { 0 } else { (self.filled - to).min(seal::LENGTH - 1) };
+        self.clean = self.filled - held;
+    }
+
     /// Shows all jobs that are complete in the buffer; how many bytes that were.
     fn jobs<E>(
         &mut self,
@@ -181,7 +216,7 @@ impl<'l> Lines<'l> {
         self.marks.clear();
         self.mended.clear();
         self.rows.clear();
-        let bytes = self.bytes.get(..self.filled).unwrap_or_default();
+        let bytes = self.bytes.get(..self.clean).unwrap_or_default();
         marks::find(bytes, 0, &mut self.marks);
         let text = text_of(bytes);
         let mut view = View {
@@ -189,6 +224,8 @@ impl<'l> Lines<'l> {
             bytes,
             text: &text,
             marks: &self.marks,
+            submit: self.layout.place(Field::Submit).unwrap_or(usize::MAX >> 1),
+            seals: &self.seals,
             mended: &mut self.mended,
             rows: &mut self.rows,
         };
@@ -202,6 +239,10 @@ struct View<'b> {
     bytes: &'b [u8],
     text: &'b str,
     marks: &'b [u32],
+    /// The place of the submission in a row.
+    submit: usize,
+    /// Where seals were, from the row on that is looked at.
+    seals: &'b [u32],
     mended: &'b mut Vec<u32>,
     rows: &'b mut Vec<Span>,
 }
@@ -213,29 +254,29 @@ impl<'b> View<'b> {
         visit: &mut impl FnMut(Piece<'_>) -> Result<(), E>,
     ) -> Result<usize, E> {
         let (mut mark, mut start) = (0, 0);
-        // The job that is being gathered: where it begins, and whether a row of it is broken.
-        let (mut job_start, mut broken) = (0, false);
+        // Only what comes before the first row of all is none.
+        let Some(mut is_row) = self.begins_row(0, ended) else { return Ok(0) };
+        // The job that is being gathered: where it begins, its number, and whether a row of it is
+        // broken.
+        let (mut job_start, mut job, mut broken) = (0, job_id(self.from(0)), false);
         while mark < self.marks.len() {
-            let found = self.row_at(start, mark, ended);
-            let next_mark = match &found {
-                Found::Unfinished => break,
-                Found::Whole(span) => self.mark_after(span),
-                Found::Broken => self.broken_until(mark),
-            };
+            let Some((row, next_mark)) = self.row_at(start, mark, ended) else { break };
+            let row = row.filter(|_| is_row);
+            is_row = true;
             let id = job_id(self.from(start));
             let is_own = !self.from(start + id.len()).starts_with('.');
-            if start > job_start && (is_own || id != job_id(self.from(job_start))) {
+            if start > job_start && (is_own || id != job) {
                 self.show(job_start..start, broken, visit)?;
                 self.rows.clear();
-                (job_start, broken) = (start, false);
+                (job_start, job, broken) = (start, id, false);
             }
-            match found {
-                Found::Whole(span) => {
+            match row {
+                Some(span) => {
                     // A step without its job: the job's own row is missing.
                     broken |= self.rows.is_empty() && !is_own;
                     self.rows.push(span);
                 }
-                _ => broken = true,
+                None => broken = true,
             }
             let end = next_mark.checked_sub(1).and_then(|last| self.marks.get(last));
             start = end.map_or(start, |at| *at as usize + 1);
@@ -279,87 +320,62 @@ impl<'b> View<'b> {
         }))
     }
 
-    /// The row that begins at `start`, whose first mark is `mark`.
-    fn row_at(&mut self, start: usize, mark: usize, ended: bool) -> Found {
-        let width = self.layout.width();
-        // The usual row: its last field ends with the line, and nothing before it does.
-        let usual = Span { start, marks: mark..mark + width, mended: false };
-        if self.ends_line(mark + width - 1)
-            && !(mark..mark + width - 1).any(|mark| self.ends_line(mark))
-            && usual.row(self.layout, self.text, self.marks, self.mended).is_some()
-        {
-            return Found::Whole(usual);
+    /// The row that begins at `start` and whose first mark is `mark`, if it is whole, and the mark
+    /// behind it. `None` if that cannot be told before more is read.
+    fn row_at(&mut self, start: usize, mark: usize, ended: bool) -> Option<(Option<Span>, usize)> {
+        // The usual row: it ends with a line, and so many fields, and the next begins there.
+        let behind = mark + self.layout.width();
+        let seals = self.seals;
+        if self.ends_line(behind - 1) && self.begins_row(behind, ended)? {
+            let span = Span { start, marks: mark..behind, mended: false };
+            return Some((self.whole(span), behind));
         }
-        let id = first_field(self.from(start));
-        let mut ends: Vec<u32> = Vec::new();
-        let mut line = start;
+        self.seals = seals;
         for at in mark..self.marks.len() {
-            let place = self.marks.get(at).map_or(0, |place| *place as usize);
-            if !self.ends_line(at) {
-                ends.push(place as u32);
-                continue;
-            }
-            // The line ends here. If it ends with our id, so does the row.
-            let field = ends.last().map_or(start, |end| *end as usize + 1);
-            if self.text.get(field..place) == Some(id) && ends.len() + 1 >= width {
-                ends.push(place as u32);
-                let first = self.mended.len();
-                self.mended.extend(&ends);
-                let span = Span { start, marks: first..self.mended.len(), mended: true };
-                let whole = span.row(self.layout, self.text, self.marks, self.mended).is_some();
-                return if whole { Found::Whole(span) } else { Found::Broken };
-            }
-            // Another row begins behind it, so this one never ended.
-            line = place + 1;
-            if self.is_usual(line, at + 1) {
-                return Found::Broken;
+            if self.ends_line(at) && self.begins_row(at + 1, ended)? {
+                return Some((self.mend(start, mark..at), at + 1));
             }
         }
-        if ended || self.bytes.len().saturating_sub(line) > LARGEST {
-            Found::Broken
-        } else {
-            Found::Unfinished
-        }
+        None
     }
 
-    fn is_usual(&self, start: usize, mark: usize) -> bool {
-        let span = Span { start, marks: mark..mark + self.layout.width(), mended: false };
-        self.ends_line(mark + self.layout.width() - 1)
-            && span.row(self.layout, self.text, self.marks, self.mended).is_some()
-    }
-
-    /// The first mark behind what began at `mark` and is no whole row: behind the line that ends
-    /// with the id, or before the next usual row.
-    fn broken_until(&self, mark: usize) -> usize {
-        let start = mark.checked_sub(1).and_then(|before| self.marks.get(before));
-        let start = start.map_or(0, |at| *at as usize + 1);
-        let id = first_field(self.from(start));
-        let mut field = start;
-        for at in mark..self.marks.len() {
-            let place = self.marks.get(at).map_or(0, |place| *place as usize);
-            if self.ends_line(at) {
-                let closed = field > start && self.text.get(field..place) == Some(id);
-                if closed || self.is_usual(place + 1, at + 1) {
-                    return at + 1;
+    /// Whether a row begins where this is the first mark, or the answer ends. `None` if that cannot
+    /// be told before more is read. Is asked from the front to the back.
+    fn begins_row(&mut self, mark: usize, ended: bool) -> Option<bool> {
+        if mark >= self.marks.len() {
+            return ended.then_some(true);
+        }
+        match self.marks.get(mark + self.submit) {
+            Some(at) => {
+                while let Some((_, later)) = self.seals.split_first().filter(|(seal, _)| *seal < at)
+                {
+                    self.seals = later;
                 }
+                Some(self.seals.first() == Some(at))
             }
-            field = place + 1;
+            None => ended.then_some(false),
         }
-        self.marks.len()
+    }
+
+    fn whole(&self, span: Span) -> Option<Span> {
+        span.row(self.layout, self.text, self.marks, self.mended).is_some().then_some(span)
+    }
+
+    /// The row with these marks and the one behind them, if it is whole: its texts have line ends.
+    fn mend(&mut self, start: usize, marks: Range<usize>) -> Option<Span> {
+        let first = self.mended.len();
+        for at in marks.start..=marks.end {
+            if at == marks.end || !self.ends_line(at) {
+                self.mended.extend(self.marks.get(at));
+            }
+        }
+        let span = Span { start, marks: first..self.mended.len(), mended: true };
+        self.whole(span)
     }
 
     fn ends_line(&self, mark: usize) -> bool {
         let at = self.marks.get(mark).map(|at| *at as usize);
         at.and_then(|at| self.bytes.get(at)) == Some(&b'\n')
-    }
-
-    fn mark_after(&self, span: &Span) -> usize {
-        if !span.mended {
-            return span.marks.end;
-        }
-        let end = span.marks.end.checked_sub(1).and_then(|last| self.mended.get(last));
-        let end = end.copied().unwrap_or(0);
-        self.marks.partition_point(|at| *at <= end)
     }
 }
 
@@ -379,11 +395,6 @@ pub fn text_of(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     }
 }
 
-fn first_field(text: &str) -> &str {
-    let end = text.bytes().position(|byte| byte == DELIMITER || byte == b'\n');
-    end.and_then(|end| text.get(..end)).unwrap_or(text)
-}
-
 /// The number that the text begins with.
 fn job_id(text: &str) -> &str {
     let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
@@ -392,16 +403,18 @@ fn job_id(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use steward_common::slurm::sacct::Field;
-
     use super::*;
 
     fn layout() -> Layout {
-        Layout::new(|field| matches!(field, Field::JobIdRaw | Field::State | Field::JobName))
+        Layout::new(|field| matches!(field, Field::JobIdRaw | Field::Submit | Field::JobName))
     }
 
     /// What a reader sees that gets `step` bytes at a time: each job as its names, or as broken.
     fn seen(text: &[u8], step: usize) -> Vec<String> {
+        try_seen(text, step).unwrap()
+    }
+
+    fn try_seen(text: &[u8], step: usize) -> io::Result<Vec<String>> {
         struct Slow<'a>(&'a [u8], usize);
         impl Read for Slow<'_> {
             fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
@@ -412,25 +425,26 @@ mod tests {
             }
         }
         let (layout, mut seen) = (layout(), Vec::new());
-        Lines::new(&layout)
-            .read(Slow(text, step), |piece| {
-                seen.push(match piece {
-                    Piece::Whole(job) => {
-                        let names: Vec<String> =
-                            job.rows().map(|row| row.get(Field::JobName).to_owned()).collect();
-                        names.join("/")
-                    }
-                    Piece::Broken { id, bytes } => {
-                        format!("!{}:{}", id.unwrap_or("?"), bytes.len())
-                    }
-                });
-                Ok::<(), io::Error>(())
-            })
-            .unwrap();
-        seen
+        Lines::new(&layout, &Seal::of(*b"abcdefgh")).read(Slow(text, step), |piece| {
+            seen.push(match piece {
+                Piece::Whole(job) => {
+                    assert!(!job.bytes().windows(9).any(|part| part == b"\x1eabcdefgh"));
+                    let names: Vec<String> =
+                        job.rows().map(|row| row.get(Field::JobName).to_owned()).collect();
+                    names.join("/")
+                }
+                Piece::Broken { id, bytes } => {
+                    format!("!{}:{}", id.unwrap_or("?"), bytes.len())
+                }
+            });
+            Ok::<(), io::Error>(())
+        })?;
+        Ok(seen)
     }
 
+    /// `T` is a time as sacct prints it, `F` one as a user would forge it.
     fn check(text: &str, expected: &[&str]) {
+        let text = text.replace("~T", "~7\x1eabcdefgh").replace("~F", "~7\x1eabcdefgi");
         let text = text.replace('~', "\x1f");
         for step in [1, 7, 1000] {
             assert_eq!(seen(text.as_bytes(), step), expected, "{text:?} by {step}");
@@ -439,42 +453,54 @@ mod tests {
 
     #[test]
     fn steps_belong_to_the_job_before_them() {
-        check("1~R~a~1\n1.batch~R~b~1.batch\n1.0~R~c~1.0\n2~R~d~2\n", &["a/b/c", "d"]);
+        check("1~T~a~1\n1.batch~T~b~1.batch\n1.0~T~c~1.0\n2~T~d~2\n", &["a/b/c", "d"]);
         // Two runs of one job are two jobs here.
-        check("1~R~a~1\n1.0~R~b~1.0\n1~R~a~1\n1.0~R~c~1.0\n", &["a/b", "a/c"]);
+        check("1~T~a~1\n1.0~T~b~1.0\n1~T~a~1\n1.0~T~c~1.0\n", &["a/b", "a/c"]);
         check("", &[]);
     }
 
     #[test]
     fn a_name_of_several_lines_is_one_row() {
-        check("1~R~a\nb\n\nc~1\n2~R~d~2\n", &["a\nb\n\nc", "d"]);
-        check("1~R~a~1\n1.0~R~x\ny~1.0\n2~R~d\n~2\n", &["a/x\ny", "d\n"]);
+        check("1~T~a\nb\n\nc~1\n2~T~d~2\n", &["a\nb\n\nc", "d"]);
+        check("1~T~a~1\n1.0~T~x\ny~1.0\n2~T~d\n~2\n", &["a/x\ny", "d\n"]);
         // The last line may lack its end.
-        check("1~R~a\nb~1", &["a\nb"]);
+        check("1~T~a\nb~1", &["a\nb"]);
     }
 
     #[test]
     fn a_name_with_a_delimiter_breaks_its_job_only() {
-        check("1~R~a~1\n2~R~x~y~2\n2.0~R~s~2.0\n3~R~c~3\n", &["a", "!2:22", "c"]);
-        check("1~R~a~1\n1.0~R~x~y\nz~1.0\n3~R~c~3\n", &["!1:24", "c"]);
+        check("1~T~a~1\n2~T~x~y~2\n2.0~T~s~2.0\n3~T~c~3\n", &["a", "!2:22", "c"]);
+        check("1~T~a~1\n1.0~T~x~y\nz~1.0\n3~T~c~3\n", &["!1:24", "c"]);
     }
 
     #[test]
     fn text_that_is_no_row_is_kept_and_the_next_row_is_found() {
-        check("sacct: warning\n1~R~a~1\n", &["!?:15", "a"]);
-        check("1~R\n2~R~b~2\n", &["!1:4", "b"]);
-        check("1~R~a~1\n2.batch~R~b~2.batch\n3~R~c~3\n", &["a", "!2:20", "c"]);
-        check("1~R~a~1\n2~R~b", &["a", "!2:6"]);
+        check("sacct: warning\n1~T~a~1\n", &["!?:15", "a"]);
+        check("1~T\n2~T~b~2\n", &["!1:4", "b"]);
+        check("1~T~a~1\n2.batch~T~b~2.batch\n3~T~c~3\n", &["a", "!2:20", "c"]);
+        check("1~T~a~1\n2~T~b", &["a", "!2:6"]);
     }
 
     #[test]
-    fn a_name_that_looks_like_a_row_does_not_become_one_of_another_job() {
-        // The user named the job `x<delimiter>1<line end>9<delimiter>R<delimiter>forged`.
-        check("1~R~x~1\n9~R~forged~1\n2~R~b~2\n", &["x", "!9:13", "b"]);
+    fn no_name_becomes_a_row_whatever_is_in_it() {
+        // The beginning of a row, whole rows of others, another row of the same job.
+        check("1~T~x~1\n9~8~forged~1\n2~T~b~2\n", &["!1:21", "b"]);
+        check("1~T~x~1\n9~8~forged~9\n1~8~y~1\n2~T~b~2\n", &["!1:29", "b"]);
+        check("1~T~x~1\n1.0~8~forged~1.0\n1~8~y~1\n2~T~b~2\n", &["!1:33", "b"]);
+        check("2~T~b~2\n1~T~x~1\n9~8~forged~9", &["b", "!1:21"]);
+        // What looks like a seal is text.
+        check("1~T~x~1\n9~F~forged~1\n2~T~b~2\n", &["!1:30", "b"]);
+        check("1~T~a\x1eabc~1\n2~T~b\x1e~2\n", &["a\x1eabc", "b\x1e"]);
+    }
+
+    #[test]
+    fn an_answer_without_seals_is_an_error() {
+        let error = try_seen(b"1\x1f7\x1fa\x1f1\n", 1000).unwrap_err().to_string();
+        assert!(error.contains("slurm.sacct must pass its environment on"), "{error}");
     }
 
     #[test]
     fn bytes_that_are_no_text_stay_in_their_place() {
-        assert_eq!(seen(b"1\x1fR\x1fa\xff\xfeb\x1f1\n", 1000), ["a??b"]);
+        assert_eq!(seen(b"1\x1f7\x1eabcdefgh\x1fa\xff\xfeb\x1f1\n", 1000), ["a??b"]);
     }
 }

@@ -11,15 +11,12 @@ use steward_common::window::Window;
 
 use super::command::{CommandError, Running};
 use super::lines::{Lines, Piece};
+use super::seal::Seal;
 
-/// Pins what sacct would take from its surroundings: times are seconds since 1970, words English.
-const ENVIRONMENT: &[(&str, &str)] = &[
-    ("TZ", "UTC"),
-    ("SLURM_TIME_FORMAT", "%s"),
-    ("LC_ALL", "C.UTF-8"),
-    ("SACCT_FORMAT", ""),
-    ("SLURM_BITSTR_LEN", "0"),
-];
+/// Pins what sacct would take from its surroundings: words are English. How times are printed is
+/// up to the [`Seal`] of the call.
+const ENVIRONMENT: &[(&str, &str)] =
+    &[("TZ", "UTC"), ("LC_ALL", "C.UTF-8"), ("SACCT_FORMAT", ""), ("SLURM_BITSTR_LEN", "0")];
 
 /// The same for an answer in JSON, where times are numbers anyway: Slurm 22.05 reads its own default
 /// times in this format, cannot read seconds, and then answers without jobs and without an error.
@@ -199,9 +196,12 @@ impl Sacct {
         arguments: &[String],
         visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
     ) -> Result<(), Failure<E>> {
-        let mut running = self.start(arguments, ENVIRONMENT, self.limit)?;
+        let seal = Seal::random()?;
+        let times = seal.time_format();
+        let environment = [ENVIRONMENT, &[("SLURM_TIME_FORMAT", times.as_str())]].concat();
+        let mut running = self.start(arguments, &environment, self.limit)?;
         if let Some(answer) = running.answer() {
-            Lines::new(layout).read(answer, visit)?;
+            Lines::new(layout, &seal).read(answer, visit)?;
         }
         Ok(running.finish()?)
     }
