@@ -68,6 +68,10 @@ pub struct Cluster {
     /// Rows that are kept but could not be read, over all collections.
     #[serde(default)]
     pub malformed: u64,
+    /// Runs that could not be read and could not be asked for by number: job and submission, the
+    /// latter absent where it is not known. The next collection asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<(u32, Option<i64>)>,
 }
 
 /// A file of `processed`.

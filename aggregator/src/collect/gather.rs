@@ -48,13 +48,26 @@ pub struct Gathered {
     /// The numbers of jobs with a run that is new or has changed.
     pub jobs: RoaringBitmap,
     /// Jobs whose rows could not be cut, to be asked for again.
-    pub broken: Vec<u32>,
-    /// Runs that were open before and have not been seen now.
+    pub broken: Vec<Broken>,
+    /// Runs that were open before and have not been seen to be open now.
     pub unseen: Vec<RunKey>,
+    /// Runs that were open before and have ended.
+    pub ended: Vec<RunKey>,
     /// The earliest start of an open run.
     pub open_since: Option<Timestamp>,
     /// Examples of what could not be read.
     pub examples: Vec<String>,
+}
+
+/// A job whose rows could not be cut.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Broken {
+    /// Its number.
+    pub job: u32,
+    /// When it was submitted; `None` if its own row is missing.
+    pub submit: Option<Timestamp>,
+    /// The rows as they came.
+    pub bytes: Vec<u8>,
 }
 
 /// A part of a collection while it goes on.
@@ -65,7 +78,8 @@ pub struct Gather<'c> {
     raw: RawWriter<NamedTempFile>,
     measurements: Measurements<'c>,
     jobs: RoaringBitmap,
-    broken: Vec<u32>,
+    ended: Vec<RunKey>,
+    broken: Vec<Broken>,
     open_since: Option<Timestamp>,
     examples: Vec<String>,
 }
@@ -87,6 +101,7 @@ impl<'c> Gather<'c> {
             raw,
             measurements,
             jobs: RoaringBitmap::new(),
+            ended: Vec::new(),
             broken: Vec::new(),
             open_since: None,
             examples: Vec::new(),
@@ -141,9 +156,12 @@ impl<'c> Gather<'c> {
     ) -> Result<(), CollectError> {
         match piece {
             Piece::Whole(job) => self.job(job, wanted),
-            Piece::Broken { id, bytes } => {
+            Piece::Broken { id, submit, bytes } => {
                 match id.and_then(|id| id.parse().ok()) {
-                    Some(id) => self.broken.push(id),
+                    Some(job) => {
+                        let submit = submit.and_then(|at| Timestamp::from_slurm(at).ok().flatten());
+                        self.broken.push(Broken { job, submit, bytes: bytes.to_vec() });
+                    }
                     None => self.malformed(None, bytes)?,
                 }
                 Ok(())
@@ -195,6 +213,11 @@ impl<'c> Gather<'c> {
         }
     }
 
+    /// The jobs whose rows could not be cut so far.
+    pub fn take_broken(&mut self) -> Vec<Broken> {
+        std::mem::take(&mut self.broken)
+    }
+
     /// Puts a run where it belongs; whether it was new or its rows have changed.
     ///
     /// # Errors
@@ -206,6 +229,9 @@ impl<'c> Gather<'c> {
         };
         let key = (run.job.get(), run.submit);
         let collected = self.context.now;
+        if part != Part::Open && self.context.open.contains(&key) {
+            self.ended.push(key);
+        }
         let writer = self.part(part)?;
         // What has not ended is written anew each time, but its rows only if they have changed.
         let known = writer.has(key, digest);
@@ -322,6 +348,7 @@ impl<'c> Gather<'c> {
             jobs: self.jobs,
             broken: self.broken,
             unseen,
+            ended: self.ended,
             open_since: self.open_since,
             examples: self.examples,
         })

@@ -10,7 +10,10 @@ pub mod mend;
 pub mod plan;
 pub mod run;
 pub mod site;
+#[cfg(test)]
+mod tests;
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -28,7 +31,7 @@ use crate::archive::{Archive, ArchiveError, Change, Day, Part, ranks};
 use crate::keep::retention::{Dropped, Retention};
 use crate::source::slurm::command::CommandError;
 use crate::source::slurm::sacct::{Failure, Sacct};
-use gather::{Counts, Gather, Gathered};
+use gather::{Broken, Counts, Gather, Gathered};
 use measure::Agents;
 use plan::{Terms, Unit};
 
@@ -94,6 +97,8 @@ pub struct Context {
     counts: Counts,
     keeps_raw: bool,
     agents: Option<Arc<Agents>>,
+    /// Runs that had not ended when they were last collected.
+    open: HashSet<RunKey>,
 }
 
 impl Context {
@@ -180,12 +185,16 @@ pub fn run(
         counts: Counts::default(),
         keeps_raw: request.raw,
         agents: request.agents.clone(),
+        open: HashSet::new(),
     };
+    if let Some(table) = context.table(Part::Open)? {
+        context.open = table.runs()?.into_keys().collect();
+    }
     let mut total = Total::default();
     for gathered in all(&context, &layout, &units, request, watch)? {
         total.add(&mut change, &context, gathered)?;
     }
-    mend::mend(&mut context, &layout, &mut change, &mut total)?;
+    let waiting = mend::mend(&mut context, request, &layout, &mut change, &mut total)?;
     ranks::rank(&mut change, &context.cluster, &total.jobs)?;
     let counts = &context.counts;
     let mut collected = Collected {
@@ -202,6 +211,7 @@ pub fn run(
     };
     let entry = change.manifest.clusters.entry(request.cluster.clone()).or_default();
     plan::enter(entry, &units, request.terms);
+    entry.waiting = waiting;
     entry.open_since = total.open_since.map(Timestamp::get);
     entry.malformed += collected.malformed;
     entry.last = Some(Last {
@@ -220,8 +230,9 @@ pub fn run(
 #[derive(Default)]
 pub struct Total {
     jobs: RoaringBitmap,
-    broken: Vec<u32>,
+    broken: Vec<Broken>,
     unseen: Vec<RunKey>,
+    ended: Vec<RunKey>,
     open_since: Option<Timestamp>,
     examples: Vec<String>,
     raw_files: usize,
@@ -243,6 +254,7 @@ impl Total {
         self.jobs |= gathered.jobs;
         self.broken.extend(gathered.broken);
         self.unseen.extend(gathered.unseen);
+        self.ended.extend(gathered.ended);
         self.open_since = match (self.open_since, gathered.open_since) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),

@@ -27,6 +27,8 @@ pub enum Piece<'a> {
     Broken {
         /// The job's number, if the text begins with one.
         id: Option<&'a str>,
+        /// When it was submitted, if the text begins with the job's own row.
+        submit: Option<&'a str>,
         /// All its lines as they came.
         bytes: &'a [u8],
     },
@@ -256,19 +258,22 @@ impl<'b> View<'b> {
         let (mut mark, mut start) = (0, 0);
         // Only what comes before the first row of all is none.
         let Some(mut is_row) = self.begins_row(0, ended) else { return Ok(0) };
-        // The job that is being gathered: where it begins, its number, and whether a row of it is
-        // broken.
+        // The job that is being gathered: where it begins, its number, the first mark of its own
+        // row, and whether a row of it is broken.
         let (mut job_start, mut job, mut broken) = (0, job_id(self.from(0)), false);
+        let mut own = None;
         while mark < self.marks.len() {
             let Some((row, next_mark)) = self.row_at(start, mark, ended) else { break };
             let row = row.filter(|_| is_row);
-            is_row = true;
             let id = job_id(self.from(start));
             let is_own = !self.from(start + id.len()).starts_with('.');
             if start > job_start && (is_own || id != job) {
-                self.show(job_start..start, broken, visit)?;
+                self.show(job_start..start, broken.then_some(own), visit)?;
                 self.rows.clear();
                 (job_start, job, broken) = (start, id, false);
+            }
+            if start == job_start {
+                own = (is_own && is_row).then_some(mark);
             }
             match row {
                 Some(span) => {
@@ -278,12 +283,13 @@ impl<'b> View<'b> {
                 }
                 None => broken = true,
             }
+            is_row = true;
             let end = next_mark.checked_sub(1).and_then(|last| self.marks.get(last));
             start = end.map_or(start, |at| *at as usize + 1);
             mark = next_mark;
         }
         if ended && start > job_start {
-            self.show(job_start..start, broken, visit)?;
+            self.show(job_start..start, broken.then_some(own), visit)?;
             job_start = start;
         }
         Ok(job_start)
@@ -297,15 +303,16 @@ impl<'b> View<'b> {
     fn show<E>(
         &self,
         place: Range<usize>,
-        broken: bool,
+        broken: Option<Option<usize>>,
         visit: &mut impl FnMut(Piece<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let bytes = self.bytes.get(..place.end).unwrap_or_default();
-        if broken {
+        if let Some(own) = broken {
             let id = job_id(self.from(place.start));
             let id = (!id.is_empty()).then_some(id);
             return visit(Piece::Broken {
                 id,
+                submit: own.and_then(|mark| self.submit_at(mark)),
                 bytes: bytes.get(place.start..).unwrap_or_default(),
             });
         }
@@ -355,6 +362,13 @@ impl<'b> View<'b> {
             }
             None => ended.then_some(false),
         }
+    }
+
+    /// The submission of the row with this first mark: no user's text comes before it.
+    fn submit_at(&self, mark: usize) -> Option<&'b str> {
+        let end = mark + self.submit;
+        let before = end.checked_sub(1).and_then(|before| self.marks.get(before))?;
+        self.text.get(*before as usize + 1..*self.marks.get(end)? as usize)
     }
 
     fn whole(&self, span: Span) -> Option<Span> {
@@ -433,8 +447,8 @@ mod tests {
                         job.rows().map(|row| row.get(Field::JobName).to_owned()).collect();
                     names.join("/")
                 }
-                Piece::Broken { id, bytes } => {
-                    format!("!{}:{}", id.unwrap_or("?"), bytes.len())
+                Piece::Broken { id, submit, bytes } => {
+                    format!("!{}:{}:{}", id.unwrap_or("?"), submit.unwrap_or("?"), bytes.len())
                 }
             });
             Ok::<(), io::Error>(())
@@ -469,27 +483,27 @@ mod tests {
 
     #[test]
     fn a_name_with_a_delimiter_breaks_its_job_only() {
-        check("1~T~a~1\n2~T~x~y~2\n2.0~T~s~2.0\n3~T~c~3\n", &["a", "!2:22", "c"]);
-        check("1~T~a~1\n1.0~T~x~y\nz~1.0\n3~T~c~3\n", &["!1:24", "c"]);
+        check("1~T~a~1\n2~T~x~y~2\n2.0~T~s~2.0\n3~T~c~3\n", &["a", "!2:7:22", "c"]);
+        check("1~T~a~1\n1.0~T~x~y\nz~1.0\n3~T~c~3\n", &["!1:7:24", "c"]);
     }
 
     #[test]
     fn text_that_is_no_row_is_kept_and_the_next_row_is_found() {
-        check("sacct: warning\n1~T~a~1\n", &["!?:15", "a"]);
-        check("1~T\n2~T~b~2\n", &["!1:4", "b"]);
-        check("1~T~a~1\n2.batch~T~b~2.batch\n3~T~c~3\n", &["a", "!2:20", "c"]);
-        check("1~T~a~1\n2~T~b", &["a", "!2:6"]);
+        check("sacct: warning\n1~T~a~1\n", &["!?:?:15", "a"]);
+        check("1~T\n2~T~b~2\n", &["!1:7:4", "b"]);
+        check("1~T~a~1\n2.batch~T~b~2.batch\n3~T~c~3\n", &["a", "!2:?:20", "c"]);
+        check("1~T~a~1\n2~T~b", &["a", "!2:7:6"]);
     }
 
     #[test]
     fn no_name_becomes_a_row_whatever_is_in_it() {
         // The beginning of a row, whole rows of others, another row of the same job.
-        check("1~T~x~1\n9~8~forged~1\n2~T~b~2\n", &["!1:21", "b"]);
-        check("1~T~x~1\n9~8~forged~9\n1~8~y~1\n2~T~b~2\n", &["!1:29", "b"]);
-        check("1~T~x~1\n1.0~8~forged~1.0\n1~8~y~1\n2~T~b~2\n", &["!1:33", "b"]);
-        check("2~T~b~2\n1~T~x~1\n9~8~forged~9", &["b", "!1:21"]);
+        check("1~T~x~1\n9~8~forged~1\n2~T~b~2\n", &["!1:7:21", "b"]);
+        check("1~T~x~1\n9~8~forged~9\n1~8~y~1\n2~T~b~2\n", &["!1:7:29", "b"]);
+        check("1~T~x~1\n1.0~8~forged~1.0\n1~8~y~1\n2~T~b~2\n", &["!1:7:33", "b"]);
+        check("2~T~b~2\n1~T~x~1\n9~8~forged~9", &["b", "!1:7:21"]);
         // What looks like a seal is text.
-        check("1~T~x~1\n9~F~forged~1\n2~T~b~2\n", &["!1:30", "b"]);
+        check("1~T~x~1\n9~F~forged~1\n2~T~b~2\n", &["!1:7:30", "b"]);
         check("1~T~a\x1eabc~1\n2~T~b\x1e~2\n", &["a\x1eabc", "b\x1e"]);
     }
 

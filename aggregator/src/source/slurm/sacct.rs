@@ -173,19 +173,18 @@ impl Sacct {
         jobs: &[u32],
         visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
     ) -> Result<(), Failure<E>> {
-        let numbers: Vec<String> = jobs.iter().map(u32::to_string).collect();
         let mut arguments = self.arguments(layout);
-        arguments.push(format!("--jobs={}", numbers.join(",")));
+        arguments.push(by_number(jobs));
         self.read(layout, &arguments, visit)
     }
 
-    /// All that sacct says about a job, as JSON: there every text is whole.
+    /// All that sacct says about jobs, as JSON: there every text is whole.
     ///
     /// # Errors
     /// If it does not answer.
-    pub fn json(&self, job: u32) -> Result<String, CommandError> {
+    pub fn json(&self, jobs: &[u32]) -> Result<String, CommandError> {
         let mut arguments = vec!["--json".to_owned(), "--duplicates".to_owned()];
-        arguments.push(format!("--jobs={job}"));
+        arguments.push(by_number(jobs));
         arguments.extend(self.cluster.iter().map(|cluster| format!("--clusters={cluster}")));
         self.text(&arguments, JSON_ENVIRONMENT, self.limit)
     }
@@ -205,6 +204,11 @@ impl Sacct {
         }
         Ok(running.finish()?)
     }
+}
+
+fn by_number(jobs: &[u32]) -> String {
+    let numbers: Vec<String> = jobs.iter().map(u32::to_string).collect();
+    format!("--jobs={}", numbers.join(","))
 }
 
 /// A moment as sacct reads it, in the zone that [`ENVIRONMENT`] names.

@@ -1,0 +1,249 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use steward_common::time::Timestamp;
+
+use super::plan::Terms;
+use super::{Collected, Request, Watch};
+use crate::archive::raw::Form;
+use crate::archive::raw_read::RawTable;
+use crate::archive::read::{texts, whole};
+use crate::archive::shelf::Directory;
+use crate::archive::{Archive, Part};
+use crate::keep::retention::Retention;
+use crate::source::slurm::sacct::Sacct;
+
+/// Answers from files beside it, in which `~` is a delimiter and `@` the end of a time: `window` for
+/// a stretch of time, `jobs` and `bare` for jobs by number with and without users' texts, `json`.
+/// By number it fails if there is a file `fail`. What it is asked for is added to `calls`.
+const SACCT: &str = r#"#!/bin/sh
+cd "${0%/*}" || exit 1
+case "$*" in
+*--helpformat*) echo JobIDRaw JobID User State Submit Start End JobName; exit ;;
+*--json*) answer=json ;;
+*--jobs=*JobName*|*JobName*--jobs=*) answer=jobs ;;
+*--jobs=*) answer=bare ;;
+*) answer=window ;;
+esac
+echo "$answer $*" >>calls
+[ $answer = window ] || [ ! -e fail ] || { echo busy >&2; exit 1; }
+[ -e $answer ] || exit 0
+sed "s/~/$(printf '\037')/g; s/@/${SLURM_TIME_FORMAT#%s}/g" $answer
+"#;
+
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn begin(&self, _: usize) {}
+    fn part_done(&self, _: u64) {}
+}
+
+struct Site(tempfile::TempDir);
+
+impl Site {
+    fn new() -> Site {
+        let site = Site(tempfile::tempdir().unwrap());
+        site.write("sacct", SACCT);
+        let runnable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(site.path("sacct"), runnable).unwrap();
+        site
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn remove(&self, name: &str) {
+        fs::remove_file(self.path(name)).unwrap();
+    }
+
+    fn archive(&self) -> Archive {
+        let root: &Path = &self.path("archive");
+        Archive::new(Arc::new(Directory::new(root)), root.join(".lock"))
+    }
+
+    fn request(&self, now: i64) -> Request {
+        let argv = [self.path("sacct").display().to_string()];
+        let hour = Duration::from_secs(3600);
+        Request {
+            cluster: "c1".to_owned(),
+            sacct: Sacct::new(&argv, None, 10 * hour, Arc::new(|| false)),
+            terms: Terms {
+                now: Timestamp::new(now),
+                since: Timestamp::new(0),
+                overlap: hour,
+                grace: hour,
+            },
+            parallel: 1,
+            retries: 0,
+            raw: true,
+            agents: None,
+            retention: Retention::default(),
+        }
+    }
+
+    fn collect(&self, now: i64) -> Collected {
+        self.collect_as(&self.request(now))
+    }
+
+    fn collect_as(&self, request: &Request) -> Collected {
+        let archive = self.archive();
+        let lock = archive.lock(Duration::ZERO, || {}).unwrap();
+        super::run(&archive, lock, request, &Unwatched).unwrap().0
+    }
+
+    /// How often each question was asked since the last look.
+    fn calls(&self, of: &str) -> usize {
+        let calls = fs::read_to_string(self.path("calls")).unwrap();
+        calls.lines().filter(|line| line.starts_with(of)).count()
+    }
+
+    /// Every run: its number, name and state, and whether it is open.
+    fn runs(&self) -> Vec<(i64, String, String, bool)> {
+        let archive = self.archive();
+        let manifest = archive.manifest().unwrap();
+        let cluster = &manifest.clusters["c1"];
+        let days = cluster.days.iter().map(|(day, entry)| (Part::Day(*day), *entry));
+        let mut runs = Vec::new();
+        for (part, entry) in days.chain(cluster.open.map(|entry| (Part::Open, entry))) {
+            let table = archive.open("c1", part, entry).unwrap().unwrap();
+            for batch in table.batches(None, false).unwrap() {
+                let batch = batch.unwrap();
+                let names = texts(&batch, "job_name").zip(texts(&batch, "state"));
+                for (job, (name, state)) in whole(&batch, "job_id_raw").zip(names) {
+                    let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+                    runs.push((job.unwrap(), text(name), text(state), part == Part::Open));
+                }
+            }
+        }
+        runs.sort();
+        runs
+    }
+
+    /// The forms of all raw rows.
+    fn forms(&self) -> Vec<&'static str> {
+        let archive = self.archive();
+        let mut forms = Vec::new();
+        for file in archive.raw_files("c1", u64::MAX).unwrap() {
+            let table = RawTable::open(&archive, &file).unwrap();
+            table
+                .rows::<crate::archive::ArchiveError>(|row| {
+                    forms.push(Form::name(row.form));
+                    Ok(())
+                })
+                .unwrap();
+        }
+        forms
+    }
+}
+
+fn run(job: i64, name: &str, state: &str, open: bool) -> (i64, String, String, bool) {
+    (job, name.to_owned(), state.to_owned(), open)
+}
+
+const TWO_BROKEN: &str = "5~5~ann~COMPLETED~100@~150@~200@~x~y~5\n\
+                          6~6~bob~FAILED~100@~150@~300@~z~9~6\n\
+                          7~7~bob~FAILED~100@~150@~300@~plain~7\n";
+const TWO_BARE: &str = "5~5~ann~COMPLETED~100@~150@~200@~5\n6~6~bob~FAILED~100@~150@~300@~6\n";
+const TWO_TEXTS: &str = r#"{"jobs":[{"job_id":5,"name":"x\u001fy","time":{"submission":100}},
+                                   {"job_id":6,"name":"z\u001f9","time":{"submission":100}}]}"#;
+
+#[test]
+fn jobs_that_cannot_be_cut_are_asked_for_together() {
+    let site = Site::new();
+    site.write("window", TWO_BROKEN);
+    site.write("bare", TWO_BARE);
+    site.write("json", TWO_TEXTS);
+    let collected = site.collect(1000);
+    assert_eq!((collected.runs, collected.malformed), (3, 0));
+    assert_eq!((site.calls("bare"), site.calls("json")), (1, 1));
+    let expected = [
+        run(5, "x\x1fy", "COMPLETED", false),
+        run(6, "z\x1f9", "FAILED", false),
+        run(7, "plain", "FAILED", false),
+    ];
+    assert_eq!(site.runs(), expected);
+    assert_eq!(site.collect(1001).runs, 0);
+}
+
+#[test]
+fn a_failure_by_number_costs_those_jobs_only_and_they_come_later() {
+    let site = Site::new();
+    site.write("window", TWO_BROKEN);
+    site.write("bare", TWO_BARE);
+    site.write("json", TWO_TEXTS);
+    site.write("fail", "");
+    let collected = site.collect(1000);
+    assert_eq!((collected.runs, collected.malformed), (1, 2));
+    assert_eq!(site.runs(), [run(7, "plain", "FAILED", false)]);
+    assert_eq!(site.forms(), ["plain", "malformed", "malformed"]);
+    // They are no longer in the time that is asked for.
+    site.remove("fail");
+    site.write("window", "");
+    assert_eq!(site.collect(9000).runs, 2);
+    assert_eq!(site.runs()[0], run(5, "x\x1fy", "COMPLETED", false));
+    assert_eq!(site.runs().len(), 3);
+    let asked = site.calls("bare");
+    site.collect(9001);
+    assert_eq!(site.calls("bare"), asked);
+}
+
+#[test]
+fn a_run_that_can_be_cut_is_not_mended_with_another_one_of_its_job() {
+    let site = Site::new();
+    let good = "5~5~ann~REQUEUED~90@~95@~99@~good~5\n";
+    site.write("window", &format!("{good}5~5~ann~COMPLETED~100@~150@~200@~x~y~5\n"));
+    site.write("bare", "5~5~ann~REQUEUED~90@~95@~99@~5\n5~5~ann~COMPLETED~100@~150@~200@~5\n");
+    site.write("json", TWO_TEXTS);
+    assert_eq!(site.collect(1000).runs, 2);
+    assert_eq!(site.forms(), ["plain", "mended"]);
+    assert_eq!(site.collect(1001).runs, 0);
+    assert_eq!(site.forms(), ["plain", "mended"]);
+}
+
+#[test]
+fn a_run_that_has_ended_is_not_asked_for_by_number() {
+    let site = Site::new();
+    site.write("window", "5~5~ann~RUNNING~100@~150@~Unknown~a~5\n");
+    site.collect(1000);
+    assert_eq!(site.runs(), [run(5, "a", "RUNNING", true)]);
+    site.write("window", "5~5~ann~COMPLETED~100@~150@~1100@~a~5\n");
+    site.collect(1200);
+    assert_eq!(site.runs(), [run(5, "a", "COMPLETED", false)]);
+    assert_eq!(site.calls("jobs"), 0);
+}
+
+#[test]
+fn a_run_that_vanished_and_cannot_be_cut_is_mended() {
+    let site = Site::new();
+    site.write("window", "5~5~ann~RUNNING~100@~150@~Unknown~a~5\n");
+    site.collect(1000);
+    site.write("window", "");
+    site.write("jobs", "5~5~ann~COMPLETED~100@~150@~200@~x~y~5\n");
+    site.write("bare", TWO_BARE);
+    site.write("json", TWO_TEXTS);
+    site.collect(1200);
+    assert_eq!(site.runs(), [run(5, "x\x1fy", "COMPLETED", false)]);
+}
+
+#[test]
+fn a_run_that_vanished_while_sacct_fails_stays_as_it_was() {
+    let site = Site::new();
+    site.write("window", "5~5~ann~RUNNING~100@~150@~Unknown~a~5\n");
+    site.collect(1000);
+    site.write("window", "");
+    site.write("fail", "");
+    site.collect(1200);
+    assert_eq!(site.runs(), [run(5, "a", "RUNNING", true)]);
+    site.remove("fail");
+    site.write("jobs", "5~5~ann~COMPLETED~100@~150@~200@~a~5\n");
+    site.collect(1300);
+    assert_eq!(site.runs(), [run(5, "a", "COMPLETED", false)]);
+}
