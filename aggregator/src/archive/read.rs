@@ -13,6 +13,7 @@ use parquet::arrow::arrow_reader::{
     ArrowPredicate, ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions,
     ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
 };
+use parquet::errors::ParquetError;
 use parquet::file::statistics::Statistics;
 use steward_common::time::Timestamp;
 
@@ -51,7 +52,7 @@ impl Table {
     /// If it is no Parquet file.
     pub fn new(file: File, path: &Path) -> Result<Table, ArchiveError> {
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())
-            .map_err(|error| content(path, &error))?;
+            .map_err(|error| unread(path, error))?;
         Ok(Table { file, path: path.to_owned(), metadata })
     }
 
@@ -291,6 +292,19 @@ impl Iterator for Batches {
 
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.reader.next()?.map_err(|error| content(&self.path, &error)))
+    }
+}
+
+/// A file that cannot be read at the moment may be whole; one that ends too early is not.
+fn unread(path: &Path, error: ParquetError) -> ArchiveError {
+    let is_io = |error: &std::io::Error| error.kind() != std::io::ErrorKind::UnexpectedEof;
+    match error {
+        ParquetError::External(error) => match error.downcast::<std::io::Error>() {
+            Ok(error) if is_io(&error) => super::shelf::at(path)(*error),
+            Ok(error) => content(path, &error),
+            Err(error) => content(path, &error),
+        },
+        error => content(path, &error),
     }
 }
 
