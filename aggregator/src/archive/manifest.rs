@@ -1,7 +1,7 @@
 //! `manifest.json`: what the archive holds. It is written last, so that what it does not name does
 //! not count.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use steward_common::stretches::Stretches;
@@ -72,7 +72,14 @@ pub struct Cluster {
     /// latter absent where it is not known. The next collection asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<(u32, Option<i64>)>,
+    /// Digests of texts that could not be read, the one that was seen last at the end. What is asked
+    /// for again gives them again, and they are counted and kept once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<String>,
 }
+
+/// How many texts that could not be read are known again.
+const UNREAD: usize = 1000;
 
 /// A file of `processed`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq)]
@@ -126,6 +133,17 @@ impl Forgotten {
         format!("{:016x}", XxHash3_64::oneshot(user.as_bytes()))
     }
 
+    /// Whether a text names one of them as a word, whenever it was written.
+    #[must_use]
+    pub fn is_named(list: &[Forgotten], cluster: &str, text: &[u8]) -> bool {
+        let in_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
+        let is_one = |word: &[u8]| {
+            let word = String::from_utf8_lossy(word);
+            Forgotten::holds(list, cluster, &word, Timestamp::new(i64::MIN))
+        };
+        !list.is_empty() && text.split(|byte| !in_word(byte)).any(is_one)
+    }
+
     /// Whether a user's run on this cluster that was submitted then is to be forgotten.
     #[must_use]
     pub fn holds(list: &[Forgotten], cluster: &str, user: &str, submit: Timestamp) -> bool {
@@ -141,6 +159,25 @@ impl Forgotten {
 }
 
 impl Cluster {
+    /// Whether a text with this digest could not be read before.
+    #[must_use]
+    pub fn has_unread(&self, digest: u64) -> bool {
+        let digest = format!("{digest:016x}");
+        self.unread.contains(&digest)
+    }
+
+    /// Enters texts that could not be read; how many are new.
+    pub fn enter_unread(&mut self, digests: &BTreeSet<u64>) -> u64 {
+        let before = self.unread.len();
+        let digests: BTreeSet<String> = digests.iter().map(|d| format!("{d:016x}")).collect();
+        self.unread.retain(|known| !digests.contains(known));
+        let known = before - self.unread.len();
+        let new = digests.len() - known;
+        self.unread.extend(digests);
+        self.unread.drain(..self.unread.len().saturating_sub(UNREAD));
+        new as u64
+    }
+
     /// Whether nothing of the day can still change.
     #[must_use]
     pub fn is_final(&self, day: Day) -> bool {

@@ -1,19 +1,20 @@
 //! One part of a collection: sacct's answer for the windows of a day becomes a raw file and the
 //! parts of `processed` it belongs to.
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use roaring::RoaringBitmap;
 use steward_common::job::{AgentUse, Run};
 use steward_common::slurm::sacct::{Layout, Oddity};
 use steward_common::time::Timestamp;
 use tempfile::NamedTempFile;
+use twox_hash::XxHash3_64;
 
 use super::measure::Measurements;
 use super::plan::Unit;
 use super::{CollectError, Context, run};
 use crate::archive::column::Stored;
+use crate::archive::manifest::Forgotten;
 use crate::archive::part::PartWriter;
 use crate::archive::raw::{Form, Key, RawWriter};
 use crate::archive::read::{RunKey, Table};
@@ -24,19 +25,27 @@ use crate::source::slurm::sacct::Failure;
 /// Odd values of which an example is kept.
 const EXAMPLES: usize = 5;
 
-/// What a collection has seen, counted by all its parts at once.
-#[derive(Debug, Default)]
+/// What a part of a collection has seen. A part that is gathered again begins from nothing.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     /// Rows that sacct gave.
-    pub rows: AtomicU64,
+    pub rows: u64,
     /// Runs that were new or had changed.
-    pub runs: AtomicU64,
-    /// Jobs that could not be read; their text is kept.
-    pub malformed: AtomicU64,
+    pub runs: u64,
     /// Values that could not be read; their runs stand without them.
-    pub odd: AtomicU64,
+    pub odd: u64,
     /// Runs to which agents' figures were added.
-    pub measured: AtomicU64,
+    pub measured: u64,
+}
+
+impl Counts {
+    /// Adds what another part has seen.
+    pub fn add(&mut self, other: Counts) {
+        self.rows += other.rows;
+        self.runs += other.runs;
+        self.odd += other.odd;
+        self.measured += other.measured;
+    }
 }
 
 /// Files that a part of a collection has written.
@@ -55,6 +64,10 @@ pub struct Gathered {
     pub ended: Vec<RunKey>,
     /// The earliest start of an open run.
     pub open_since: Option<Timestamp>,
+    /// Digests of text that could not be read.
+    pub unread: BTreeSet<u64>,
+    /// What was seen.
+    pub counts: Counts,
     /// Examples of what could not be read.
     pub examples: Vec<String>,
 }
@@ -81,6 +94,8 @@ pub struct Gather<'c> {
     ended: Vec<RunKey>,
     broken: Vec<Broken>,
     open_since: Option<Timestamp>,
+    unread: BTreeSet<u64>,
+    counts: Counts,
     examples: Vec<String>,
 }
 
@@ -104,6 +119,8 @@ impl<'c> Gather<'c> {
             ended: Vec::new(),
             broken: Vec::new(),
             open_since: None,
+            unread: BTreeSet::new(),
+            counts: Counts::default(),
             examples: Vec::new(),
         })
     }
@@ -185,13 +202,13 @@ impl<'c> Gather<'c> {
         }
         let digest = run::digest(job.bytes());
         let count = 1 + u64::from(run.steps);
-        self.context.counts.rows.fetch_add(count, Ordering::Relaxed);
+        self.counts.rows += count;
         self.measure(&mut run);
         if !self.keep(&run, digest)? {
             return Ok(());
         }
         for oddity in &oddities {
-            self.context.counts.odd.fetch_add(1, Ordering::Relaxed);
+            self.counts.odd += 1;
             self.example(&run.shown_id, oddity);
         }
         if !self.context.keeps_raw {
@@ -256,14 +273,14 @@ impl<'c> Gather<'c> {
             self.jobs.insert(run.job.get());
         }
         if !known {
-            self.context.counts.runs.fetch_add(1, Ordering::Relaxed);
+            self.counts.runs += 1;
         }
         Ok(!known)
     }
 
     /// Keeps what agents measured of a run as it is.
     fn measured(&mut self, run: &Run<'_>, agent: &AgentUse) -> Result<(), ArchiveError> {
-        self.context.counts.measured.fetch_add(1, Ordering::Relaxed);
+        self.counts.measured += 1;
         if !self.context.keeps_raw {
             return Ok(());
         }
@@ -276,18 +293,25 @@ impl<'c> Gather<'c> {
         }
     }
 
-    /// Keeps text that is no row.
+    /// Keeps text that is no row, unless it was kept before or is about somebody who is forgotten.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn malformed(&mut self, job: Option<u32>, bytes: &[u8]) -> Result<(), CollectError> {
-        self.context.counts.malformed.fetch_add(1, Ordering::Relaxed);
+        let context = self.context;
+        if Forgotten::is_named(&context.forgotten, &context.cluster, bytes) {
+            return Ok(());
+        }
+        let digest = XxHash3_64::oneshot(bytes);
+        if !self.unread.insert(digest) || context.entry.has_unread(digest) {
+            return Ok(());
+        }
         if job.is_none() && self.examples.len() < EXAMPLES {
             let text = String::from_utf8_lossy(bytes.get(..80).unwrap_or(bytes)).into_owned();
             self.examples.push(format!("text that is no row: {text:?}"));
         }
         let key = Key { job, submit: None, end: None, step: None };
-        Ok(self.raw.push(key, Form::Malformed, bytes)?)
+        self.push_raw(key, Form::Malformed, bytes)
     }
 
     /// Keeps a row that was put together again.
@@ -295,7 +319,14 @@ impl<'c> Gather<'c> {
     /// # Errors
     /// If it cannot be written.
     pub fn mended(&mut self, key: Key<'_>, text: &[u8]) -> Result<(), CollectError> {
-        Ok(self.raw.push(key, Form::Mended, text)?)
+        self.push_raw(key, Form::Mended, text)
+    }
+
+    fn push_raw(&mut self, key: Key<'_>, form: Form, text: &[u8]) -> Result<(), CollectError> {
+        if self.context.keeps_raw {
+            self.raw.push(key, form, text)?;
+        }
+        Ok(())
     }
 
     fn example(&mut self, id: &str, oddity: &Oddity) {
@@ -350,6 +381,8 @@ impl<'c> Gather<'c> {
             unseen,
             ended: self.ended,
             open_since: self.open_since,
+            unread: self.unread,
+            counts: self.counts,
             examples: self.examples,
         })
     }

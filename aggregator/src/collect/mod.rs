@@ -13,8 +13,8 @@ pub mod site;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -94,7 +94,6 @@ pub struct Context {
     generation: u64,
     now: Timestamp,
     sacct: Sacct,
-    counts: Counts,
     keeps_raw: bool,
     agents: Option<Arc<Agents>>,
     /// Runs that had not ended when they were last collected.
@@ -143,8 +142,10 @@ pub struct Collected {
     pub rows: u64,
     /// Runs that were new or had changed.
     pub runs: u64,
-    /// Jobs that could not be read; their text is kept.
+    /// Texts that could not be read and are new.
     pub malformed: u64,
+    /// Whether they are kept, as all rows are.
+    pub keeps_raw: bool,
     /// Values that could not be read; their runs stand without them.
     pub odd: u64,
     /// Runs to which agents' figures were added.
@@ -182,7 +183,6 @@ pub fn run(
         generation: change.generation(),
         now: request.terms.now,
         sacct: request.sacct.clone(),
-        counts: Counts::default(),
         keeps_raw: request.raw,
         agents: request.agents.clone(),
         open: HashSet::new(),
@@ -196,20 +196,21 @@ pub fn run(
     }
     let waiting = mend::mend(&mut context, request, &layout, &mut change, &mut total)?;
     ranks::rank(&mut change, &context.cluster, &total.jobs)?;
-    let counts = &context.counts;
+    let Counts { rows, runs, odd, measured } = total.counts;
+    let entry = change.manifest.clusters.entry(request.cluster.clone()).or_default();
     let mut collected = Collected {
         cluster: request.cluster.clone(),
-        rows: counts.rows.load(Ordering::Relaxed),
-        runs: counts.runs.load(Ordering::Relaxed),
-        malformed: counts.malformed.load(Ordering::Relaxed),
-        odd: counts.odd.load(Ordering::Relaxed),
-        measured: counts.measured.load(Ordering::Relaxed),
+        rows,
+        runs,
+        malformed: entry.enter_unread(&total.unread),
+        keeps_raw: request.raw,
+        odd,
+        measured,
         is_deaf: request.agents.as_ref().is_some_and(|agents| agents.is_deaf()),
         examples: total.examples,
         days: units.len(),
         dropped: Dropped::default(),
     };
-    let entry = change.manifest.clusters.entry(request.cluster.clone()).or_default();
     plan::enter(entry, &units, request.terms);
     entry.waiting = waiting;
     entry.open_since = total.open_since.map(Timestamp::get);
@@ -234,6 +235,8 @@ pub struct Total {
     unseen: Vec<RunKey>,
     ended: Vec<RunKey>,
     open_since: Option<Timestamp>,
+    unread: BTreeSet<u64>,
+    counts: Counts,
     examples: Vec<String>,
     raw_files: usize,
 }
@@ -259,6 +262,8 @@ impl Total {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
+        self.unread.extend(gathered.unread);
+        self.counts.add(gathered.counts);
         self.examples.extend(gathered.examples);
         self.examples.truncate(5);
         Ok(())
@@ -285,7 +290,7 @@ fn all(
     request: &Request,
     watch: &dyn Watch,
 ) -> Result<Vec<Gathered>, CollectError> {
-    let next = AtomicUsize::new(0);
+    let (next, rows) = (AtomicUsize::new(0), AtomicU64::new(0));
     let done: Mutex<Vec<(usize, Gathered)>> = Mutex::new(Vec::new());
     let failed: Mutex<Option<CollectError>> = Mutex::new(None);
     thread::scope(|scope| {
@@ -304,10 +309,12 @@ fn all(
                     });
                     match gathered {
                         Ok(gathered) => {
+                            let new = gathered.counts.rows;
+                            let rows = rows.fetch_add(new, Ordering::Relaxed) + new;
                             done.lock()
                                 .unwrap_or_else(PoisonError::into_inner)
                                 .push((place, gathered));
-                            watch.part_done(context.counts.rows.load(Ordering::Relaxed));
+                            watch.part_done(rows);
                         }
                         Err(error) => {
                             let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,6 +13,7 @@ use crate::archive::raw_read::RawTable;
 use crate::archive::read::{texts, whole};
 use crate::archive::shelf::Directory;
 use crate::archive::{Archive, Part};
+use crate::keep::forget;
 use crate::keep::retention::Retention;
 use crate::source::slurm::sacct::Sacct;
 
@@ -246,4 +247,52 @@ fn a_run_that_vanished_while_sacct_fails_stays_as_it_was() {
     site.write("jobs", "5~5~ann~COMPLETED~100@~150@~200@~a~5\n");
     site.collect(1300);
     assert_eq!(site.runs(), [run(5, "a", "COMPLETED", false)]);
+}
+
+#[test]
+fn text_that_cannot_be_read_is_counted_and_kept_once() {
+    let site = Site::new();
+    let odd = "x~x~ann~FAILED~100@~150@~200@~a~x\n";
+    site.write("window", &format!("what is this\n{odd}7~7~bob~FAILED~100@~150@~300@~b~7\n"));
+    assert_eq!(site.collect(1000).malformed, 2);
+    assert_eq!(site.collect(1001).malformed, 0);
+    assert_eq!(site.forms().iter().filter(|form| **form == "malformed").count(), 2);
+    assert_eq!(site.archive().manifest().unwrap().clusters["c1"].malformed, 2);
+}
+
+#[test]
+fn what_a_failed_call_showed_is_not_counted() {
+    let site = Site::new();
+    // The second call, for the cancelled, fails the first time.
+    let once = "[ $answer = window ] && [ $(grep -c ^window calls) = 2 ] && exit 1\n[ -e $answer ]";
+    site.write("sacct", &SACCT.replace("[ -e $answer ]", once));
+    site.write("window", "what is this\n7~7~bob~FAILED~100@~150@~300@~b~7\n");
+    let collected = site.collect_as(&Request { retries: 1, ..site.request(1000) });
+    assert_eq!((collected.rows, collected.runs, collected.malformed), (2, 1, 1));
+    assert_eq!(site.calls("window"), 4);
+}
+
+#[test]
+fn without_raw_no_text_is_kept() {
+    let site = Site::new();
+    site.write("window", &format!("what is this\n{TWO_BROKEN}"));
+    site.write("bare", TWO_BARE);
+    site.write("json", TWO_TEXTS);
+    let collected = site.collect_as(&Request { raw: false, ..site.request(1000) });
+    assert_eq!((collected.runs, collected.malformed), (3, 1));
+    assert!(site.forms().is_empty());
+}
+
+#[test]
+fn text_about_somebody_who_is_forgotten_is_not_kept() {
+    let site = Site::new();
+    site.write("window", "7~7~bob~FAILED~100@~150@~300@~b~7\n");
+    site.collect(1000);
+    let (archive, now) = (site.archive(), Timestamp::new(1000));
+    let order = forget::Order { user: "bob", cluster: None, now, stop: &|| false };
+    forget::run(&archive, archive.lock(Duration::ZERO, || {}).unwrap(), &order).unwrap();
+    site.write("window", "7~7~bob~FAILED~100@~150@~300@~b~x~7\nx~x~bob~FAILED~1@~1@~2@~a~x\n");
+    site.write("fail", "");
+    assert_eq!(site.collect(1001).malformed, 0);
+    assert!(site.forms().is_empty());
 }

@@ -115,7 +115,8 @@ fn line(collected: &Collected) -> String {
     let mut text =
         format!("{cluster}: {runs} runs new or changed, of {rows} rows in {days} days\n");
     if *malformed > 0 {
-        text += &format!("  {malformed} jobs could not be read; their text is kept in raw\n");
+        let kept = if collected.keeps_raw { "kept in raw" } else { "not kept (archive.raw)" };
+        text += &format!("  {malformed} jobs could not be read; their text is {kept}\n");
     }
     if *odd > 0 {
         text += &format!("  {odd} values could not be read and are absent\n");
