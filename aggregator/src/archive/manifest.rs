@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use steward_common::stretches::Stretches;
 use steward_common::time::Timestamp;
@@ -90,6 +91,18 @@ pub struct Entry {
     pub rows: u64,
     /// Its size.
     pub bytes: u64,
+    /// The least and the greatest number of a job in it; `None` if nobody looked, or it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<(u32, u32)>,
+}
+
+impl Entry {
+    /// Whether it may hold a run of one of these jobs.
+    #[must_use]
+    pub fn may_hold(&self, jobs: &RoaringBitmap) -> bool {
+        self.rows > 0
+            && self.jobs.is_none_or(|(least, most)| jobs.range_cardinality(least..=most) > 0)
+    }
 }
 
 /// A collection.
@@ -247,7 +260,11 @@ mod tests {
         let mut manifest = Manifest { generation: 7, ..Manifest::default() };
         let cluster = manifest.clusters.entry("c1".to_owned()).or_default();
         cluster.covered.extend_to(day("2026-11-15"));
-        cluster.days.insert(day("2026-11-15"), Entry { generation: 6, rows: 3, bytes: 99 });
+        let entry = Entry { generation: 6, rows: 3, bytes: 99, jobs: Some((7, 9)) };
+        cluster.days.insert(day("2026-11-15"), entry);
+        // One of an earlier version has no numbers of jobs.
+        let older = Entry { jobs: None, ..entry };
+        cluster.open = Some(older);
         let text = serde_json::to_string(&manifest).unwrap();
         assert!(text.contains("\"2026-11-15\":{\"generation\":6"), "{text}");
         assert_eq!(serde_json::from_str::<Manifest>(&text).unwrap(), manifest);

@@ -89,17 +89,35 @@ impl Table {
 
     /// The least value of a column of times in each row group, where the file says it.
     fn least_times(&self, column: &str) -> impl Iterator<Item = Option<Timestamp>> {
+        self.statistics(column).map(|statistics| match statistics? {
+            Statistics::Int64(values) => {
+                values.min_opt().map(|millis| Timestamp::new(millis.div_euclid(1000)))
+            }
+            _ => None,
+        })
+    }
+
+    /// The least and the greatest number of a job; `None` if the file does not say.
+    #[must_use]
+    pub fn job_range(&self) -> Option<(u32, u32)> {
+        let mut range: Option<(u32, u32)> = None;
+        for statistics in self.statistics("job_id_raw") {
+            let Some(Statistics::Int64(values)) = statistics else { return None };
+            let number = |value: Option<&i64>| u32::try_from(*value?).ok();
+            let (least, most) = (number(values.min_opt())?, number(values.max_opt())?);
+            let (low, high) = range.unwrap_or((least, most));
+            range = Some((low.min(least), high.max(most)));
+        }
+        range
+    }
+
+    /// What each row group says about a column.
+    fn statistics(&self, column: &str) -> impl Iterator<Item = Option<&Statistics>> {
         let metadata = self.metadata.metadata();
         let columns = metadata.file_metadata().schema_descr().columns();
         let place = columns.iter().position(|one| one.name() == column);
-        metadata.row_groups().iter().map(move |group| {
-            match group.columns().get(place?)?.statistics()? {
-                Statistics::Int64(values) => {
-                    values.min_opt().map(|millis| Timestamp::new(millis.div_euclid(1000)))
-                }
-                _ => None,
-            }
-        })
+        let groups = metadata.row_groups().iter();
+        groups.map(move |group| group.columns().get(place?)?.statistics())
     }
 
     /// Complains if it lacks one of these columns.

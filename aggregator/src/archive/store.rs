@@ -132,10 +132,10 @@ impl Archive {
     ///
     /// # Errors
     /// If `read` fails, or writers are always quicker.
-    pub fn consistently<T>(
+    pub fn consistently<T, E: From<ArchiveError>>(
         &self,
-        mut read: impl FnMut(&Manifest) -> Result<Option<T>, ArchiveError>,
-    ) -> Result<T, ArchiveError> {
+        mut read: impl FnMut(&Manifest) -> Result<Option<T>, E>,
+    ) -> Result<T, E> {
         for _ in 0..TRIES {
             if let Some(answer) = read(&self.manifest()?)? {
                 return Ok(answer);
@@ -146,7 +146,7 @@ impl Archive {
         let why = "a file that the manifest names is missing or of another generation; \
                    `steward archive rebuild` makes it anew"
             .to_owned();
-        Err(ArchiveError::Manifest { path, why })
+        Err(ArchiveError::Manifest { path, why }.into())
     }
 
     /// All raw files of a cluster that count, oldest generation first.
@@ -293,7 +293,9 @@ impl Change {
         rows: u64,
     ) -> Result<(), ArchiveError> {
         let bytes = file.as_file().metadata().map_err(super::shelf::at(file.path()))?.len();
-        let entry = Entry { generation: self.generation(), rows, bytes };
+        let table = file.reopen().map_err(super::shelf::at(file.path()))?;
+        let jobs = Table::new(table, file.path())?.job_range();
+        let entry = Entry { generation: self.generation(), rows, bytes, jobs };
         self.stage(file, &part.name(cluster))?;
         let cluster = self.manifest.clusters.entry(cluster.to_owned()).or_default();
         match part {

@@ -1,18 +1,23 @@
-use std::fs;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use steward_common::intern::Names;
 use steward_common::time::Timestamp;
+use steward_common::window::Window;
+use tempfile::NamedTempFile;
 
 use super::plan::Terms;
 use super::{Collected, Request, Watch};
 use crate::archive::raw::Form;
 use crate::archive::raw_read::RawTable;
 use crate::archive::read::{texts, whole};
-use crate::archive::shelf::Directory;
-use crate::archive::{Archive, Part};
+use crate::archive::shelf::{Directory, Item, Shelf};
+use crate::archive::{Archive, ArchiveError, Part};
+use crate::jobs::{Question, Whose};
 use crate::keep::forget;
 use crate::keep::retention::Retention;
 use crate::source::slurm::sacct::Sacct;
@@ -42,18 +47,54 @@ impl Watch for Unwatched {
     fn part_done(&self, _: u64) {}
 }
 
-struct Site(tempfile::TempDir);
+/// A directory that keeps in mind which files were opened.
+struct Told(Directory, Mutex<Vec<String>>);
+
+impl Shelf for Told {
+    fn address(&self, name: &str) -> PathBuf {
+        self.0.address(name)
+    }
+
+    fn scratch(&self) -> Result<NamedTempFile, ArchiveError> {
+        self.0.scratch()
+    }
+
+    fn put(&self, file: NamedTempFile, name: &str) -> Result<(), ArchiveError> {
+        self.0.put(file, name)
+    }
+
+    fn open(&self, name: &str) -> Result<Option<File>, ArchiveError> {
+        self.1.lock().unwrap().push(name.to_owned());
+        self.0.open(name)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<(), ArchiveError> {
+        self.0.rename(from, to)
+    }
+
+    fn delete(&self, name: &str) -> Result<(), ArchiveError> {
+        self.0.delete(name)
+    }
+
+    fn list(&self, prefix: &str) -> Result<Vec<Item>, ArchiveError> {
+        self.0.list(prefix)
+    }
+}
+
+struct Site(tempfile::TempDir, Arc<Told>);
 
 impl Site {
     fn new() -> Site {
-        let site = Site(tempfile::tempdir().unwrap());
+        let directory = tempfile::tempdir().unwrap();
+        let shelf = Directory::new(&directory.path().join("archive"));
+        let site = Site(directory, Arc::new(Told(shelf, Mutex::default())));
         site.write("sacct", SACCT);
         let runnable = fs::Permissions::from_mode(0o755);
         fs::set_permissions(site.path("sacct"), runnable).unwrap();
         site
     }
 
-    fn path(&self, name: &str) -> std::path::PathBuf {
+    fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
@@ -66,8 +107,15 @@ impl Site {
     }
 
     fn archive(&self) -> Archive {
-        let root: &Path = &self.path("archive");
-        Archive::new(Arc::new(Directory::new(root)), root.join(".lock"))
+        let shelf = Arc::clone(&self.1);
+        Archive::new(shelf, self.path("lock"))
+    }
+
+    /// The days whose files were opened since the last look.
+    fn opened(&self) -> BTreeSet<String> {
+        let opened = std::mem::take(&mut *self.1.1.lock().unwrap());
+        let days = opened.iter().filter_map(|name| name.strip_prefix("processed/cluster=c1/"));
+        days.filter(|name| !name.starts_with("open")).map(str::to_owned).collect()
     }
 
     fn request(&self, now: i64) -> Request {
@@ -135,7 +183,7 @@ impl Site {
         for file in archive.raw_files("c1", u64::MAX).unwrap() {
             let table = RawTable::open(&archive, &file).unwrap();
             table
-                .rows::<crate::archive::ArchiveError>(|row| {
+                .rows::<ArchiveError>(|row| {
                     forms.push(Form::name(row.form));
                     Ok(())
                 })
@@ -295,4 +343,61 @@ fn text_about_somebody_who_is_forgotten_is_not_kept() {
     site.write("fail", "");
     assert_eq!(site.collect(1001).malformed, 0);
     assert!(site.forms().is_empty());
+}
+
+/// Two jobs, of which the second ended three days after the first.
+fn two_days() -> Site {
+    let site = Site::new();
+    site.write("window", "5~5~ann~FAILED~100@~150@~200@~a~5\n");
+    site.collect(1000);
+    site.opened();
+    site.write("window", "9~9~ann~FAILED~259300@~259400@~259500@~b~9\n");
+    site.collect(260_000);
+    site
+}
+
+#[test]
+fn files_without_runs_of_the_jobs_that_are_new_are_not_opened() {
+    let site = two_days();
+    assert!(!site.opened().contains("1970-01-01.parquet"));
+    // A second run of the first job.
+    site.write("window", "5~5~ann~FAILED~259900@~260000@~260100@~a~5\n");
+    site.collect(260_200);
+    assert!(site.opened().contains("1970-01-01.parquet"));
+    let archive = site.archive();
+    let day = "1970-01-04".parse().unwrap();
+    let entry = archive.manifest().unwrap().clusters["c1"].days[&day];
+    assert_eq!(entry.jobs, Some((5, 9)));
+    let table = archive.open("c1", Part::Day(day), entry).unwrap().unwrap();
+    let batch = table.batches(None, false).unwrap().next().unwrap().unwrap();
+    let ranks: Vec<_> = whole(&batch, "job_id_raw").zip(whole(&batch, "restart")).collect();
+    assert!(ranks.contains(&(Some(5), Some(1))) && ranks.contains(&(Some(9), Some(0))));
+}
+
+#[test]
+fn files_are_opened_when_they_are_read() {
+    let site = two_days();
+    let archive = site.archive();
+    site.opened();
+    let none = Vec::new;
+    let question = Question {
+        whose: Whose::All,
+        from: 0,
+        to: 300_000,
+        states: none(),
+        accounts: none(),
+        partitions: none(),
+        clusters: none(),
+        name: None,
+        limit: 1,
+    };
+    assert_eq!(archive.jobs(&question).unwrap().runs.len(), 1);
+    assert_eq!(site.opened(), BTreeSet::from(["1970-01-04.parquet".to_owned()]));
+    let window = Window::new(Timestamp::new(0), Timestamp::new(300_000)).unwrap();
+    let (mut seen, mut names) = (Vec::new(), Names::default());
+    let all =
+        archive.rows(&archive.manifest().unwrap(), window, None, &mut names, &mut |rows, _| {
+            seen.push((rows.len(), site.opened().len()));
+        });
+    assert_eq!((all.unwrap(), seen), (true, vec![(1, 1), (1, 1)]));
 }
