@@ -60,7 +60,21 @@ impl Archive {
     /// # Errors
     /// If it cannot be had.
     pub fn lock(&self, patience: Duration, waiting: impl FnOnce()) -> Result<Lock, ArchiveError> {
-        Lock::take(&self.lock, patience, waiting)
+        let busy = || ArchiveError::Busy { path: self.lock.clone() };
+        self.lock_unless(patience, &|| false, waiting)?.ok_or_else(busy)
+    }
+
+    /// The same; `None` if `stop` said so while it waited.
+    ///
+    /// # Errors
+    /// If it cannot be had.
+    pub fn lock_unless(
+        &self,
+        patience: Duration,
+        stop: &dyn Fn() -> bool,
+        waiting: impl FnOnce(),
+    ) -> Result<Option<Lock>, ArchiveError> {
+        Lock::take(&self.lock, patience, stop, waiting)
     }
 
     /// Where its files are.

@@ -13,6 +13,7 @@ use crate::collect::{CollectError, Collected};
 use crate::config::{Config, Location};
 use crate::output::progress::Progress;
 use crate::shutdown::Shutdown;
+use crate::source::slurm::command::CommandError;
 
 /// How long to wait for another collection.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -70,15 +71,19 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
         let (config, archive) = (config.clone(), archive.clone());
         tokio::task::spawn_blocking(move || {
             let progress = Progress::new("collecting");
-            let lock = archive.lock(PATIENCE, || {
+            let lock = archive.lock_unless(PATIENCE, &*order.stop, || {
                 progress.say("another steward is changing the archive; waiting for it");
             })?;
+            let Some(lock) = lock else { return Err(CommandError::Stopped.into()) };
             let done = site::collect(&config, &archive, &order, lock, &progress);
             progress.end();
             done
         })
     };
-    let done = work.await??;
+    let done = match work.await? {
+        Err(error) if error.is_stop() => return Err(Interrupted.into()),
+        done => done?,
+    };
     if done.iter().any(|(_, end)| end.as_ref().is_err_and(CollectError::is_stop)) {
         return Err(Interrupted.into());
     }
