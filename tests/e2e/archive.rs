@@ -118,6 +118,7 @@ fn every_way_to_end_is_told_apart() {
     let failed = submit("stw-bob", &["--mem=50M"], "#!/bin/sh\nexit 3\n");
     let late = submit("stw-bob", &["--mem=50M", "-t", "1"], sleep);
     let held = submit("stw-bob", &["--mem=50M", "--hold"], sleep);
+    let missed = submit("stw-bob", &["--mem=50M", "--hold", "-t", "1", "--deadline=now+65"], sleep);
     let stopped = submit("stw-bob", &["--mem=50M"], sleep);
     let greedy = submit(
         "stw-bob",
@@ -146,6 +147,10 @@ fn every_way_to_end_is_told_apart() {
     let run = ended(data.path(), &late);
     assert_eq!(run["state"], "TIMEOUT");
     assert!(number(&run, "time_limit_use") >= 100.0);
+    // By now it is too late for it to start.
+    steward_tests::slurm::run("scontrol", &["release", &missed.id]);
+    let run = ended(data.path(), &missed);
+    assert_eq!((&*run["state"], &*run["start_time"]), ("DEADLINE", "null"));
 }
 
 #[test]

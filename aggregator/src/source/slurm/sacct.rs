@@ -23,6 +23,9 @@ const ENVIRONMENT: &[(&str, &str)] =
 const JSON_ENVIRONMENT: &[(&str, &str)] =
     &[("TZ", "UTC"), ("SLURM_TIME_FORMAT", "standard"), ("LC_ALL", "C.UTF-8")];
 
+/// States of jobs that may have ended before they were allowed to run.
+const NEVER_RAN: &str = "CANCELLED,DEADLINE";
+
 /// How long sacct may take to say what it knows.
 const HELP_LIMIT: Duration = Duration::from_secs(30);
 
@@ -140,11 +143,12 @@ impl Sacct {
         arguments
     }
 
-    /// Shows `visit` every job that was waiting or running in the window, or was cancelled in it.
+    /// Shows `visit` every job that was waiting or running in the window, or ended in it.
     ///
-    /// Left to itself sacct leaves out a job that was cancelled before it was allowed to run: one
-    /// that was held, or had a time to begin at. So the cancelled ones are asked for again, by their
-    /// state, and most of them are shown twice.
+    /// Left to itself sacct leaves out a job that ended before it was allowed to run: one that was
+    /// held, or had a time to begin at, and was cancelled. So those that may have ended without
+    /// having run are asked for again, by their state, and most of them are shown twice. Slurm 22.05
+    /// looks at deadlines when a job may run, and not before; that need not stay so.
     ///
     /// # Errors
     /// If the call or the visitor fails; some jobs may have been shown by then.
@@ -159,7 +163,7 @@ impl Sacct {
         arguments.push(format!("--starttime={}", utc(window.from())));
         arguments.push(format!("--endtime={}", utc(window.to())));
         self.read(layout, &arguments, &mut visit)?;
-        arguments.push("--state=CANCELLED".to_owned());
+        arguments.push(format!("--state={NEVER_RAN}"));
         self.read(layout, &arguments, visit)
     }
 
