@@ -23,6 +23,9 @@ use super::processed::GENERATION;
 /// Rows that are decoded at a time.
 const BATCH: usize = 32_768;
 
+/// The moment at which what has no time happens.
+pub const NEVER: Timestamp = Timestamp::new(i64::MAX);
+
 /// Which run of which job of a cluster.
 pub type RunKey = (u32, Timestamp);
 
@@ -81,18 +84,21 @@ impl Table {
         u64::try_from(self.metadata.metadata().file_metadata().num_rows()).unwrap_or(0)
     }
 
-    /// The least value of a column of times; `None` if the file does not say.
+    /// The least value of a column of times, [`NEVER`] if there is no value; `None` if the file does
+    /// not say.
     #[must_use]
     pub fn least_time(&self, column: &str) -> Option<Timestamp> {
-        self.least_times(column).collect::<Option<Vec<_>>>()?.into_iter().min()
+        let least = self.least_times(column).collect::<Option<Vec<_>>>()?.into_iter().min();
+        Some(least.unwrap_or(NEVER))
     }
 
     /// The least value of a column of times in each row group, where the file says it.
     fn least_times(&self, column: &str) -> impl Iterator<Item = Option<Timestamp>> {
-        self.statistics(column).map(|statistics| match statistics? {
-            Statistics::Int64(values) => {
-                values.min_opt().map(|millis| Timestamp::new(millis.div_euclid(1000)))
-            }
+        self.statistics(column).zip(self.groups()).map(|(statistics, rows)| match statistics? {
+            Statistics::Int64(values) => match values.min_opt() {
+                Some(millis) => Some(Timestamp::new(millis.div_euclid(1000))),
+                None => (values.null_count_opt() == Some(rows)).then_some(NEVER),
+            },
             _ => None,
         })
     }

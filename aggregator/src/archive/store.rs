@@ -324,8 +324,8 @@ impl Change {
     /// Makes the change count, moves its files to their places, and gives the lock back.
     ///
     /// # Errors
-    /// If the manifest cannot be written: then nothing has changed. If a file cannot be moved:
-    /// then the change counts, and the next writer moves the file.
+    /// If the manifest cannot be written: then nothing has changed. If a file cannot be moved, it is
+    /// [`ArchiveError::Kept`]: then the change counts, and the next writer moves the file.
     pub fn commit(self) -> Result<Lock, ArchiveError> {
         let mut file = self.archive.shelf.scratch()?;
         let text = serde_json::to_vec_pretty(&self.manifest).map_err(|error| {
@@ -334,8 +334,12 @@ impl Change {
         })?;
         let path = file.path().to_owned();
         file.write_all(&text).map_err(super::shelf::at(&path))?;
-        self.archive.shelf.put(file, manifest::NAME)?;
-        self.tidy()?;
+        if let Err(error) = self.archive.shelf.put(file, manifest::NAME) {
+            // It may be there all the same: only the word that it is was lost.
+            let is_there = self.archive.manifest().is_ok_and(|found| found == self.manifest);
+            return Err(if is_there { error.after_change() } else { error });
+        }
+        self.tidy().map_err(ArchiveError::after_change)?;
         Ok(self.lock)
     }
 

@@ -38,7 +38,7 @@ use plan::{Terms, Unit};
 /// How long to wait before a failed call is made again, the first time; then twice as long.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What went wrong with a collection. Nothing of it counts then.
+/// What went wrong with a collection. Nothing of it counts then, unless it says so.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
     /// The archive.
@@ -55,6 +55,12 @@ impl CollectError {
             Failure::Call(error) => CollectError::Slurm(error),
             Failure::Visit(error) => error,
         }
+    }
+
+    /// Whether all was kept, and only what comes after failed.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        matches!(self, CollectError::Archive(ArchiveError::Kept { .. }))
     }
 
     /// Whether it was us who stopped it.
@@ -223,7 +229,8 @@ pub fn run(
     let now = request.terms.now;
     collected.dropped.days = request.retention.drop_days(&mut change, &request.cluster, now);
     let lock = change.commit()?;
-    collected.dropped.files = request.retention.drop_raw(archive, &request.cluster, now)?;
+    let dropped = request.retention.drop_raw(archive, &request.cluster, now);
+    collected.dropped.files = dropped.map_err(ArchiveError::after_change)?;
     Ok((collected, lock))
 }
 

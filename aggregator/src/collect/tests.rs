@@ -11,7 +11,7 @@ use steward_common::window::Window;
 use tempfile::NamedTempFile;
 
 use super::plan::Terms;
-use super::{Collected, Request, Watch};
+use super::{CollectError, Collected, Request, Watch};
 use crate::archive::raw::Form;
 use crate::archive::raw_read::RawTable;
 use crate::archive::read::{texts, whole};
@@ -48,7 +48,26 @@ impl Watch for Unwatched {
 }
 
 /// A directory that keeps in mind which files were opened.
-struct Told(Directory, Mutex<Vec<String>>);
+struct Told(Directory, Mutex<Vec<String>>, Mutex<Option<Fault>>);
+
+/// What goes wrong.
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    /// Files cannot be moved.
+    Rename,
+    /// The manifest is put in its place, but nobody hears of it.
+    Manifest,
+}
+
+impl Told {
+    fn fails(&self, fault: Fault, name: &str) -> Result<(), ArchiveError> {
+        if *self.2.lock().unwrap() != Some(fault) {
+            return Ok(());
+        }
+        let source = std::io::Error::other("the disk is gone");
+        Err(ArchiveError::File { path: PathBuf::from(name), source })
+    }
+}
 
 impl Shelf for Told {
     fn address(&self, name: &str) -> PathBuf {
@@ -60,7 +79,8 @@ impl Shelf for Told {
     }
 
     fn put(&self, file: NamedTempFile, name: &str) -> Result<(), ArchiveError> {
-        self.0.put(file, name)
+        self.0.put(file, name)?;
+        if name == "manifest.json" { self.fails(Fault::Manifest, name) } else { Ok(()) }
     }
 
     fn open(&self, name: &str) -> Result<Option<File>, ArchiveError> {
@@ -69,6 +89,7 @@ impl Shelf for Told {
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<(), ArchiveError> {
+        self.fails(Fault::Rename, from)?;
         self.0.rename(from, to)
     }
 
@@ -87,7 +108,7 @@ impl Site {
     fn new() -> Site {
         let directory = tempfile::tempdir().unwrap();
         let shelf = Directory::new(&directory.path().join("archive"));
-        let site = Site(directory, Arc::new(Told(shelf, Mutex::default())));
+        let site = Site(directory, Arc::new(Told(shelf, Mutex::default(), Mutex::default())));
         site.write("sacct", SACCT);
         let runnable = fs::Permissions::from_mode(0o755);
         fs::set_permissions(site.path("sacct"), runnable).unwrap();
@@ -143,9 +164,13 @@ impl Site {
     }
 
     fn collect_as(&self, request: &Request) -> Collected {
+        self.try_collect(request).unwrap()
+    }
+
+    fn try_collect(&self, request: &Request) -> Result<Collected, CollectError> {
         let archive = self.archive();
         let lock = archive.lock(Duration::ZERO, || {}).unwrap();
-        super::run(&archive, lock, request, &Unwatched).unwrap().0
+        super::run(&archive, lock, request, &Unwatched).map(|(collected, _)| collected)
     }
 
     /// How often each question was asked since the last look.
@@ -400,4 +425,41 @@ fn files_are_opened_when_they_are_read() {
             seen.push((rows.len(), site.opened().len()));
         });
     assert_eq!((all.unwrap(), seen), (true, vec![(1, 1), (1, 1)]));
+}
+
+#[test]
+fn those_that_may_never_have_run_are_asked_for_by_their_state() {
+    let site = Site::new();
+    site.collect(1000);
+    let calls = fs::read_to_string(site.path("calls")).unwrap();
+    assert!(calls.contains(" --state=CANCELLED,DEADLINE"), "{calls}");
+}
+
+#[test]
+fn a_failure_after_the_change_says_that_it_is_kept() {
+    for fault in [Fault::Rename, Fault::Manifest] {
+        let site = Site::new();
+        site.write("window", "7~7~bob~FAILED~100@~150@~300@~b~7\n");
+        *site.1.2.lock().unwrap() = Some(fault);
+        let error = site.try_collect(&site.request(1000)).unwrap_err();
+        assert!(error.is_kept(), "{error}");
+        assert!(error.to_string().contains("the disk is gone; all of it is kept"), "{error}");
+        assert_eq!(site.runs(), [run(7, "b", "FAILED", false)]);
+        *site.1.2.lock().unwrap() = None;
+        assert_eq!(site.collect(1001).runs, 0);
+        assert_eq!(site.runs(), [run(7, "b", "FAILED", false)]);
+    }
+}
+
+#[test]
+fn a_file_of_runs_that_never_began_is_not_read_for_an_earlier_time() {
+    let site = Site::new();
+    site.write("window", "7~7~bob~CANCELLED~259300@~None~259500@~b~7\n");
+    site.collect(260_000);
+    let archive = site.archive();
+    let window = Window::new(Timestamp::new(0), Timestamp::new(86_400)).unwrap();
+    let (mut seen, mut names) = (0, Names::default());
+    let manifest = archive.manifest().unwrap();
+    archive.rows(&manifest, window, None, &mut names, &mut |rows, _| seen += rows.len()).unwrap();
+    assert_eq!(seen, 0);
 }

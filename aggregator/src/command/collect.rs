@@ -94,7 +94,8 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
             Ok(collected) => text += &line(collected),
             Err(error) => {
                 failed += 1;
-                text += &format!("{cluster}: failed, nothing of it was kept: {error}\n");
+                let kept = if error.is_kept() { "collected, but" } else { "nothing was kept:" };
+                text += &format!("{cluster}: failed, {kept} {error}\n");
             }
         }
     }

@@ -77,7 +77,8 @@ pub fn run(
     }
     let lock = change.commit()?;
     for one in &mut done {
-        one.dropped.files = order.retention.drop_raw(archive, &one.cluster, order.now)?;
+        let dropped = order.retention.drop_raw(archive, &one.cluster, order.now);
+        one.dropped.files = dropped.map_err(ArchiveError::after_change)?;
     }
     Ok((done, lock))
 }
