@@ -20,6 +20,7 @@ pub mod foreign;
 pub mod jobs;
 pub mod lock;
 pub mod manifest;
+pub mod measured;
 pub mod part;
 pub mod processed;
 pub mod ranks;

@@ -33,7 +33,7 @@ const BATCH: usize = 4096;
 const ROW_GROUP: usize = 32_768;
 
 /// The last column: what the agents measured on each node.
-const NODE_USAGE: &str = "node_usage";
+pub(super) const NODE_USAGE: &str = "node_usage";
 
 /// The types of all columns.
 #[must_use]

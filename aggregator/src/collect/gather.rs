@@ -203,8 +203,8 @@ impl<'c> Gather<'c> {
         let digest = run::digest(job.bytes());
         let count = 1 + u64::from(run.steps);
         self.counts.rows += count;
-        self.measure(&mut run);
-        if !self.keep(&run, digest)? {
+        let is_measured = self.measure(&mut run, digest)?;
+        if !self.keep(&run, digest, is_measured)? {
             return Ok(());
         }
         for oddity in &oddities {
@@ -223,11 +223,24 @@ impl<'c> Gather<'c> {
         Ok(())
     }
 
-    /// Adds what agents measured of a run.
-    pub fn measure(&mut self, run: &mut Run<'_>) {
-        if let Some(agent) = self.measurements.of(run) {
+    /// Adds what agents measured of a run: what they say now, or what they said before if that was
+    /// more, as when Prometheus does not answer. Whether it is new.
+    ///
+    /// # Errors
+    /// If the archive cannot be read.
+    pub fn measure(&mut self, run: &mut Run<'_>, digest: i32) -> Result<bool, ArchiveError> {
+        let now = self.measurements.of(run);
+        let key = (run.job.get(), run.submit);
+        let before = match part_of(run) {
+            part @ Part::Day(_) => self.part(part)?.measured_before(key, digest)?,
+            Part::Open => None,
+        };
+        let coverage = |agent: &Option<AgentUse>| agent.as_ref().and_then(|agent| agent.coverage);
+        let is_new = now.is_some() && coverage(&now) >= coverage(&before);
+        if let Some(agent) = if is_new { now } else { before.or(now) } {
             run::attach(run, agent);
         }
+        Ok(is_new)
     }
 
     /// The jobs whose rows could not be cut so far.
@@ -235,15 +248,18 @@ impl<'c> Gather<'c> {
         std::mem::take(&mut self.broken)
     }
 
-    /// Puts a run where it belongs; whether it was new or its rows have changed.
+    /// Puts a run where it belongs; whether it was new or its rows have changed. `is_measured` says
+    /// that what agents measured of it is new.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn keep(&mut self, run: &Run<'_>, digest: i32) -> Result<bool, CollectError> {
-        let part = match run.end.filter(|_| run.ended) {
-            Some(end) => Part::Day(Day::of(end)),
-            None => Part::Open,
-        };
+    pub fn keep(
+        &mut self,
+        run: &Run<'_>,
+        digest: i32,
+        is_measured: bool,
+    ) -> Result<bool, CollectError> {
+        let part = part_of(run);
         let key = (run.job.get(), run.submit);
         let collected = self.context.now;
         if part != Part::Open && self.context.open.contains(&key) {
@@ -265,7 +281,7 @@ impl<'c> Gather<'c> {
                 (since, start) => since.or(start),
             };
         }
-        if let Some(agent) = &run.agent {
+        if let Some(agent) = run.agent.as_ref().filter(|_| is_measured) {
             self.measured(run, agent)?;
         }
         if !known || seen_better {
@@ -385,5 +401,13 @@ impl<'c> Gather<'c> {
             counts: self.counts,
             examples: self.examples,
         })
+    }
+}
+
+/// The part of `processed` a run belongs to.
+fn part_of(run: &Run<'_>) -> Part {
+    match run.end.filter(|_| run.ended) {
+        Some(end) => Part::Day(Day::of(end)),
+        None => Part::Open,
     }
 }

@@ -237,8 +237,9 @@ impl<'a> Asking<'a> {
         if self.context.is_forgotten(&run.user, run.submit) {
             return Ok(());
         }
-        gather.measure(&mut run);
-        if gather.keep(&run, Mended::digest(rows))? {
+        let digest = Mended::digest(rows);
+        let is_measured = gather.measure(&mut run, digest)?;
+        if gather.keep(&run, digest, is_measured)? {
             let end = run.end.filter(|_| run.ended);
             for row in rows {
                 let step = row.row(self.layout).and_then(|row| row.id().1);

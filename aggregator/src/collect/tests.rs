@@ -1,222 +1,23 @@
+mod site;
+
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::fs;
 use std::time::Duration;
 
 use steward_common::intern::Names;
+use steward_common::job::{AgentUse, NodeUse};
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
-use tempfile::NamedTempFile;
 
-use super::plan::Terms;
-use super::{CollectError, Collected, Request, Watch};
-use crate::archive::raw::Form;
-use crate::archive::raw_read::RawTable;
-use crate::archive::read::{texts, whole};
-use crate::archive::shelf::{Directory, Item, Shelf};
-use crate::archive::{Archive, ArchiveError, Part};
+use super::Request;
+use crate::archive::measured::measured;
+use crate::archive::raw::{Form, Key, RawWriter};
+use crate::archive::read::whole;
+use crate::archive::{Day, Part, agent};
 use crate::jobs::{Question, Whose};
-use crate::keep::forget;
 use crate::keep::retention::Retention;
-use crate::source::slurm::sacct::Sacct;
-
-/// Answers from files beside it, in which `~` is a delimiter and `@` the end of a time: `window` for
-/// a stretch of time, `jobs` and `bare` for jobs by number with and without users' texts, `json`.
-/// By number it fails if there is a file `fail`. What it is asked for is added to `calls`.
-const SACCT: &str = r#"#!/bin/sh
-cd "${0%/*}" || exit 1
-case "$*" in
-*--helpformat*) echo JobIDRaw JobID User State Submit Start End JobName; exit ;;
-*--json*) answer=json ;;
-*--jobs=*JobName*|*JobName*--jobs=*) answer=jobs ;;
-*--jobs=*) answer=bare ;;
-*) answer=window ;;
-esac
-echo "$answer $*" >>calls
-[ $answer = window ] || [ ! -e fail ] || { echo busy >&2; exit 1; }
-[ -e $answer ] || exit 0
-sed "s/~/$(printf '\037')/g; s/@/${SLURM_TIME_FORMAT#%s}/g" $answer
-"#;
-
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn begin(&self, _: usize) {}
-    fn part_done(&self, _: u64) {}
-}
-
-/// A directory that keeps in mind which files were opened.
-struct Told(Directory, Mutex<Vec<String>>, Mutex<Option<Fault>>);
-
-/// What goes wrong.
-#[derive(Clone, Copy, PartialEq)]
-enum Fault {
-    /// Files cannot be moved.
-    Rename,
-    /// The manifest is put in its place, but nobody hears of it.
-    Manifest,
-}
-
-impl Told {
-    fn fails(&self, fault: Fault, name: &str) -> Result<(), ArchiveError> {
-        if *self.2.lock().unwrap() != Some(fault) {
-            return Ok(());
-        }
-        let source = std::io::Error::other("the disk is gone");
-        Err(ArchiveError::File { path: PathBuf::from(name), source })
-    }
-}
-
-impl Shelf for Told {
-    fn address(&self, name: &str) -> PathBuf {
-        self.0.address(name)
-    }
-
-    fn scratch(&self) -> Result<NamedTempFile, ArchiveError> {
-        self.0.scratch()
-    }
-
-    fn put(&self, file: NamedTempFile, name: &str) -> Result<(), ArchiveError> {
-        self.0.put(file, name)?;
-        if name == "manifest.json" { self.fails(Fault::Manifest, name) } else { Ok(()) }
-    }
-
-    fn open(&self, name: &str) -> Result<Option<File>, ArchiveError> {
-        self.1.lock().unwrap().push(name.to_owned());
-        self.0.open(name)
-    }
-
-    fn rename(&self, from: &str, to: &str) -> Result<(), ArchiveError> {
-        self.fails(Fault::Rename, from)?;
-        self.0.rename(from, to)
-    }
-
-    fn delete(&self, name: &str) -> Result<(), ArchiveError> {
-        self.0.delete(name)
-    }
-
-    fn list(&self, prefix: &str) -> Result<Vec<Item>, ArchiveError> {
-        self.0.list(prefix)
-    }
-}
-
-struct Site(tempfile::TempDir, Arc<Told>);
-
-impl Site {
-    fn new() -> Site {
-        let directory = tempfile::tempdir().unwrap();
-        let shelf = Directory::new(&directory.path().join("archive"));
-        let site = Site(directory, Arc::new(Told(shelf, Mutex::default(), Mutex::default())));
-        site.write("sacct", SACCT);
-        let runnable = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(site.path("sacct"), runnable).unwrap();
-        site
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).unwrap();
-    }
-
-    fn remove(&self, name: &str) {
-        fs::remove_file(self.path(name)).unwrap();
-    }
-
-    fn archive(&self) -> Archive {
-        let shelf = Arc::clone(&self.1);
-        Archive::new(shelf, self.path("lock"))
-    }
-
-    /// The days whose files were opened since the last look.
-    fn opened(&self) -> BTreeSet<String> {
-        let opened = std::mem::take(&mut *self.1.1.lock().unwrap());
-        let days = opened.iter().filter_map(|name| name.strip_prefix("processed/cluster=c1/"));
-        days.filter(|name| !name.starts_with("open")).map(str::to_owned).collect()
-    }
-
-    fn request(&self, now: i64) -> Request {
-        let argv = [self.path("sacct").display().to_string()];
-        let hour = Duration::from_secs(3600);
-        Request {
-            cluster: "c1".to_owned(),
-            sacct: Sacct::new(&argv, None, 10 * hour, Arc::new(|| false)),
-            terms: Terms {
-                now: Timestamp::new(now),
-                since: Timestamp::new(0),
-                overlap: hour,
-                grace: hour,
-            },
-            parallel: 1,
-            retries: 0,
-            raw: true,
-            agents: None,
-            retention: Retention::default(),
-        }
-    }
-
-    fn collect(&self, now: i64) -> Collected {
-        self.collect_as(&self.request(now))
-    }
-
-    fn collect_as(&self, request: &Request) -> Collected {
-        self.try_collect(request).unwrap()
-    }
-
-    fn try_collect(&self, request: &Request) -> Result<Collected, CollectError> {
-        let archive = self.archive();
-        let lock = archive.lock(Duration::ZERO, || {}).unwrap();
-        super::run(&archive, lock, request, &Unwatched).map(|(collected, _)| collected)
-    }
-
-    /// How often each question was asked since the last look.
-    fn calls(&self, of: &str) -> usize {
-        let calls = fs::read_to_string(self.path("calls")).unwrap();
-        calls.lines().filter(|line| line.starts_with(of)).count()
-    }
-
-    /// Every run: its number, name and state, and whether it is open.
-    fn runs(&self) -> Vec<(i64, String, String, bool)> {
-        let archive = self.archive();
-        let manifest = archive.manifest().unwrap();
-        let cluster = &manifest.clusters["c1"];
-        let days = cluster.days.iter().map(|(day, entry)| (Part::Day(*day), *entry));
-        let mut runs = Vec::new();
-        for (part, entry) in days.chain(cluster.open.map(|entry| (Part::Open, entry))) {
-            let table = archive.open("c1", part, entry).unwrap().unwrap();
-            for batch in table.batches(None, false).unwrap() {
-                let batch = batch.unwrap();
-                let names = texts(&batch, "job_name").zip(texts(&batch, "state"));
-                for (job, (name, state)) in whole(&batch, "job_id_raw").zip(names) {
-                    let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
-                    runs.push((job.unwrap(), text(name), text(state), part == Part::Open));
-                }
-            }
-        }
-        runs.sort();
-        runs
-    }
-
-    /// The forms of all raw rows.
-    fn forms(&self) -> Vec<&'static str> {
-        let archive = self.archive();
-        let mut forms = Vec::new();
-        for file in archive.raw_files("c1", u64::MAX).unwrap() {
-            let table = RawTable::open(&archive, &file).unwrap();
-            table
-                .rows::<ArchiveError>(|row| {
-                    forms.push(Form::name(row.form));
-                    Ok(())
-                })
-                .unwrap();
-        }
-        forms
-    }
-}
+use crate::keep::{forget, rebuild};
+use site::{Fault, SACCT, Site, Unwatched};
 
 fn run(job: i64, name: &str, state: &str, open: bool) -> (i64, String, String, bool) {
     (job, name.to_owned(), state.to_owned(), open)
@@ -462,4 +263,47 @@ fn a_file_of_runs_that_never_began_is_not_read_for_an_earlier_time() {
     let manifest = archive.manifest().unwrap();
     archive.rows(&manifest, window, None, &mut names, &mut |rows, _| seen += rows.len()).unwrap();
     assert_eq!(seen, 0);
+}
+
+#[test]
+fn what_agents_measured_outlasts_rows_that_change_while_prometheus_is_silent() {
+    let site = Site::new();
+    site.write("window", "7~7~bob~FAILED~100@~150@~300@~b~7\n");
+    site.collect(1000);
+    let node = NodeUse {
+        node: "n1".to_owned(),
+        cpu_seconds: Some(1.5),
+        peak_memory_bytes: Some(4096),
+        gpus: Some(2),
+    };
+    let agent = AgentUse {
+        nodes: vec![node],
+        gpu_seconds: None,
+        read_bytes: Some(7),
+        written_bytes: Some(8),
+        coverage: Some(0.5),
+    };
+    // As a collection with Prometheus would have left it.
+    let (archive, now) = (site.archive(), Timestamp::new(1000));
+    let mut change = archive.change(archive.lock(Duration::ZERO, || {}).unwrap()).unwrap();
+    let scratch = archive.shelf().scratch().unwrap();
+    let mut raw = RawWriter::new(scratch, change.generation(), "JobIDRaw", now).unwrap();
+    let (submit, end) = (Some(Timestamp::new(100)), Some(Timestamp::new(300)));
+    let key = Key { job: Some(7), submit, end, step: None };
+    raw.push(key, Form::Agent, agent::write(&agent).unwrap().as_bytes()).unwrap();
+    let name = change.raw_name("c1", Day::of(now), "0000");
+    archive.shelf().put(raw.finish().unwrap(), &name).unwrap();
+    let stop = || false;
+    let retention = Retention::default();
+    let order = rebuild::Order { cluster: None, now, retention, stop: &stop };
+    rebuild::cluster(&archive, "c1", &order, &mut change, &Unwatched).unwrap();
+    change.commit().unwrap();
+    site.write("window", "7~7~bob~FAILED~100@~150@~300@~another~7\n");
+    assert_eq!(site.collect(1001).runs, 1);
+    assert_eq!(site.runs(), [run(7, "another", "FAILED", false)]);
+    let entry = archive.manifest().unwrap().clusters["c1"].days[&Day::of(now)];
+    let table = archive.open("c1", Part::Day(Day::of(now)), entry).unwrap().unwrap();
+    assert_eq!(measured(&table).unwrap()[&(7, Timestamp::new(100))], agent);
+    // It is not kept as if it had been measured again.
+    assert_eq!(site.forms().iter().filter(|form| **form == "agent").count(), 1);
 }
