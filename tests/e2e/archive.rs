@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use steward_common::slurm::sacct::{Field, Layout};
 use steward_tests::archive::records;
 use steward_tests::service;
 use steward_tests::slurm::{Job, run, submit};
@@ -117,6 +118,7 @@ fn every_way_to_end_is_told_apart() {
     let failed = submit("stw-bob", &["--mem=50M"], "#!/bin/sh\nexit 3\n");
     let late = submit("stw-bob", &["--mem=50M", "-t", "1"], sleep);
     let held = submit("stw-bob", &["--mem=50M", "--hold"], sleep);
+    let missed = submit("stw-bob", &["--mem=50M", "--hold", "-t", "1", "--deadline=now+65"], sleep);
     let stopped = submit("stw-bob", &["--mem=50M"], sleep);
     let greedy = submit(
         "stw-bob",
@@ -145,6 +147,10 @@ fn every_way_to_end_is_told_apart() {
     let run = ended(data.path(), &late);
     assert_eq!(run["state"], "TIMEOUT");
     assert!(number(&run, "time_limit_use") >= 100.0);
+    // By now it is too late for it to start.
+    steward_tests::slurm::run("scontrol", &["release", &missed.id]);
+    let run = ended(data.path(), &missed);
+    assert_eq!((&*run["state"], &*run["start_time"]), ("DEADLINE", "null"));
 }
 
 #[test]
@@ -203,6 +209,35 @@ fn a_requeued_job_has_two_runs() {
     assert_eq!([&*both[0]["restart"], &*both[1]["restart"]], ["0", "1"]);
     assert_eq!([&*both[0]["state"], &*both[1]["state"]], ["REQUEUED", "COMPLETED"]);
     assert!(number(&both[0], "end_time") <= number(&both[1], "start_time"));
+}
+
+/// A whole row of a job that never was, as sacct would print it.
+fn forged_row(id: &str) -> String {
+    let layout = Layout::of_help(&run("sacct", &["--helpformat"]));
+    assert!(layout.place(Field::SubmitLine).is_some());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let fields = layout.fields().iter().map(|field| match field {
+        Field::JobIdRaw | Field::JobId => id.to_owned(),
+        Field::Cluster => "steward".to_owned(),
+        Field::User => "stw-alice".to_owned(),
+        Field::State => "FAILED".to_owned(),
+        Field::Submit | Field::Eligible | Field::Start | Field::End => now.to_string(),
+        Field::Elapsed | Field::AllocCpus => "1".to_owned(),
+        _ => String::new(),
+    });
+    fields.chain([id.to_owned()]).collect::<Vec<_>>().join("\u{1f}")
+}
+
+#[test]
+fn a_text_that_looks_like_rows_of_others_makes_none() {
+    let data = tempfile::tempdir().unwrap();
+    let text = format!("--comment=x\n{}\n{}\n", forged_row("4000001"), forged_row("4000002"));
+    let job = submit("stw-bob", &["--mem=50M", "-J", "liar", &text], "#!/bin/sh\nexit 0\n");
+    let run = ended(data.path(), &job);
+    assert_eq!((&*run["user"], &*run["state"]), ("stw-bob", "COMPLETED"));
+    assert_eq!(run["job_name"], "liar");
+    let all = records(data.path());
+    assert!(!all.iter().any(|run| run["job_id_raw"].starts_with("400000")));
 }
 
 #[test]

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::CString;
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use nix::unistd::{Group, User, getgrouplist};
 use steward_common::summary::scope::Grouping;
@@ -23,7 +26,10 @@ impl GroupSource {
     pub fn grouping(self) -> Grouping {
         match self {
             GroupSource::Accounts => Grouping::Accounts,
-            GroupSource::Unix => Grouping::Users(Box::new(unix)),
+            GroupSource::Unix => {
+                let directory = Directory::new(unix, PATIENCE);
+                Grouping::Users(Box::new(move |user| directory.groups(user)))
+            }
             GroupSource::Config(groups) => {
                 let mut of_user: HashMap<String, Vec<String>> = HashMap::new();
                 for (group, users) in groups {
@@ -39,6 +45,69 @@ impl GroupSource {
     }
 }
 
+/// How long the system's directory may take for a user.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Users without an answer in time after whom nobody else is asked for.
+const MOST: usize = 3;
+
+/// The system's directory, which may ask a server that does not answer. Whoever waits for it is left
+/// behind then.
+struct Directory {
+    ask: fn(&str) -> Vec<String>,
+    patience: Duration,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    groups: HashMap<String, Vec<String>>,
+    /// For how many users there was no answer.
+    silent: usize,
+}
+
+impl Directory {
+    fn new(ask: fn(&str) -> Vec<String>, patience: Duration) -> Directory {
+        Directory { ask, patience, known: Mutex::default() }
+    }
+
+    /// The groups of a user, asked for once; none without an answer in time.
+    fn groups(&self, user: &str) -> Vec<String> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(groups) = known.groups.get(user) {
+            return groups.clone();
+        }
+        let groups = if known.silent < MOST { self.answer(user) } else { None };
+        if groups.is_none() {
+            known.silent += 1;
+            if known.silent == MOST {
+                tracing::warn!("the system's groups are not asked for any longer");
+            }
+        }
+        let groups = groups.unwrap_or_default();
+        known.groups.insert(user.to_owned(), groups.clone());
+        groups
+    }
+
+    fn answer(&self, user: &str) -> Option<Vec<String>> {
+        let (told, answer) = mpsc::channel();
+        let (ask, user) = (self.ask, user.to_owned());
+        let asked = thread::Builder::new().name("groups".to_owned()).spawn(move || {
+            // Nobody may be waiting any longer.
+            drop(told.send(ask(&user)));
+        });
+        let groups = asked.ok().and_then(|_| answer.recv_timeout(self.patience).ok());
+        if groups.is_none() {
+            let seconds = self.patience.as_secs();
+            tracing::warn!(
+                seconds,
+                "the system does not say the groups of a user in time; no group"
+            );
+        }
+        groups
+    }
+}
+
 /// The groups of a user. One who has left, or whom the directory does not tell, is in none.
 fn unix(user: &str) -> Vec<String> {
     let Ok(Some(known)) = User::from_name(user) else { return Vec::new() };
@@ -50,6 +119,8 @@ fn unix(user: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
@@ -64,6 +135,28 @@ mod tests {
             (vec!["physics".to_owned()], vec!["all".to_owned(), "physics".to_owned()])
         );
         assert!(of("carol").is_empty());
+    }
+
+    #[test]
+    fn a_directory_that_does_not_answer_costs_a_little_time_and_once() {
+        let directory = Directory::new(
+            |user| {
+                if user != "quick" {
+                    thread::sleep(Duration::from_secs(30));
+                }
+                vec!["staff".to_owned()]
+            },
+            Duration::from_millis(200),
+        );
+        let begun = Instant::now();
+        assert_eq!(directory.groups("quick"), ["staff"]);
+        for user in ["a", "a", "b", "a", "c", "d", "e"] {
+            assert!(directory.groups(user).is_empty());
+        }
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        // What was known stays known.
+        assert_eq!(directory.groups("quick"), ["staff"]);
+        assert_eq!(directory.known.lock().unwrap().silent, MOST + 2);
     }
 
     #[test]

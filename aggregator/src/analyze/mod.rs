@@ -26,7 +26,7 @@ use groups::GroupSource;
 use options::Options;
 
 /// What the site and the moment are.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Setting {
     /// The time zone in which days are meant.
     pub zone: TimeZone,

@@ -7,8 +7,8 @@ use arrow_array::RecordBatch;
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
-use super::manifest::Manifest;
-use super::read::{Table, Wanted, real, texts, times, whole};
+use super::manifest::{Entry, Manifest};
+use super::read::{Wanted, real, texts, times, whole};
 use super::{Archive, ArchiveError, Day, Part};
 use crate::jobs::{Answer, JobRun, Question, Whose, is_like};
 
@@ -45,49 +45,52 @@ impl Archive {
     /// If a file cannot be read.
     pub fn jobs(&self, question: &Question) -> Result<Answer, ArchiveError> {
         let Some(window) = question.window() else { return Ok(Answer::default()) };
-        // Everything is opened before anything is read: then no writer can change what we see.
-        let mut tables =
-            self.consistently(|manifest| self.newest_first(manifest, question, window))?;
-        tables.sort_by_key(|(before, _)| Reverse(*before));
+        self.consistently(|manifest| self.newest(manifest, question, window))
+    }
+
+    /// The same of what this manifest names; `None` if a writer was quicker.
+    fn newest(
+        &self,
+        manifest: &Manifest,
+        question: &Question,
+        window: Window,
+    ) -> Result<Option<Answer>, ArchiveError> {
         let mut newest = Newest::new(question.limit);
-        for (before, table) in tables {
+        for (before, name, part, file) in newest_first(manifest, question, window) {
             if newest.needs_nothing_before(before) {
                 newest.cut = true;
                 break;
             }
+            let Some(table) = self.open(name, part, file)? else { return Ok(None) };
             let wanted = wanted(question);
             for batch in table.matching(COLUMNS, wanted, "submit_time", window.to())? {
                 add(&batch?, window, &mut newest);
             }
         }
-        Ok(newest.answer())
+        Ok(Some(newest.answer()))
     }
+}
 
-    /// The files that may hold runs of the window, each with the moment before which all of its
-    /// runs were submitted; `None` if a writer was quicker.
-    #[allow(clippy::type_complexity, reason = "a list of pairs, or none")]
-    fn newest_first(
-        &self,
-        manifest: &Manifest,
-        question: &Question,
-        window: Window,
-    ) -> Result<Option<Vec<(Timestamp, Table)>>, ArchiveError> {
-        let mut tables = Vec::new();
-        for (name, entry) in &manifest.clusters {
-            if !question.clusters.is_empty() && !question.clusters.contains(name) {
-                continue;
-            }
-            for (day, file) in entry.days.range(Day::of(window.from())..) {
-                let Some(table) = self.open(name, Part::Day(*day), *file)? else { return Ok(None) };
-                tables.push((day.end(), table));
-            }
-            if let Some(file) = entry.open {
-                let Some(table) = self.open(name, Part::Open, file)? else { return Ok(None) };
-                tables.push((Timestamp::new(i64::MAX), table));
-            }
+/// The files that may hold runs of the window, each with the moment before which all of its runs
+/// were submitted, and its cluster.
+fn newest_first<'m>(
+    manifest: &'m Manifest,
+    question: &Question,
+    window: Window,
+) -> Vec<(Timestamp, &'m str, Part, Entry)> {
+    let mut files = Vec::new();
+    for (name, entry) in &manifest.clusters {
+        if !question.clusters.is_empty() && !question.clusters.contains(name) {
+            continue;
         }
-        Ok(Some(tables))
+        let days = entry.days.range(Day::of(window.from())..);
+        files.extend(days.map(|(day, file)| (day.end(), name.as_str(), Part::Day(*day), *file)));
+        let open =
+            entry.open.map(|file| (Timestamp::new(i64::MAX), name.as_str(), Part::Open, file));
+        files.extend(open);
     }
+    files.sort_by_key(|(before, ..)| Reverse(*before));
+    files
 }
 
 /// What the texts of a run must be like. The user comes first: few are left after that.

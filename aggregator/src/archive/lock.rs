@@ -15,15 +15,17 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock at `path`; waits at most this long for another writer.
+    /// Takes the lock at `path`; waits at most this long for another writer. `None` if `stop` said so
+    /// meanwhile.
     ///
     /// # Errors
     /// If it is taken for longer, or cannot be had at all.
     pub fn take(
         path: &Path,
         patience: Duration,
+        stop: &dyn Fn() -> bool,
         waiting: impl FnOnce(),
-    ) -> Result<Lock, ArchiveError> {
+    ) -> Result<Option<Lock>, ArchiveError> {
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory).map_err(at(directory))?;
         }
@@ -37,7 +39,8 @@ impl Lock {
         let mut waiting = Some(waiting);
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Lock { _file: file }),
+                Ok(()) => return Ok(Some(Lock { _file: file })),
+                Err(TryLockError::WouldBlock) if stop() => return Ok(None),
                 Err(TryLockError::WouldBlock) if Instant::now() < until => {
                     if let Some(waiting) = waiting.take() {
                         waiting();
@@ -50,5 +53,23 @@ impl Lock {
                 Err(TryLockError::Error(error)) => return Err(at(path)(error)),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_the_lock_hears_that_it_is_to_stop() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let hour = Duration::from_secs(3600);
+        let take = |stop: bool| Lock::take(&path, hour, &|| stop, || {});
+        let held = take(false).unwrap();
+        assert!(held.is_some() && take(true).unwrap().is_none());
+        drop(held);
+        // What is free is taken all the same.
+        assert!(take(true).unwrap().is_some());
     }
 }

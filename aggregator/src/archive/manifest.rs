@@ -1,8 +1,9 @@
 //! `manifest.json`: what the archive holds. It is written last, so that what it does not name does
 //! not count.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use steward_common::stretches::Stretches;
 use steward_common::time::Timestamp;
@@ -68,7 +69,18 @@ pub struct Cluster {
     /// Rows that are kept but could not be read, over all collections.
     #[serde(default)]
     pub malformed: u64,
+    /// Runs that could not be read and could not be asked for by number: job and submission, the
+    /// latter absent where it is not known. The next collection asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<(u32, Option<i64>)>,
+    /// Digests of texts that could not be read, the one that was seen last at the end. What is asked
+    /// for again gives them again, and they are counted and kept once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<String>,
 }
+
+/// How many texts that could not be read are known again.
+const UNREAD: usize = 1000;
 
 /// A file of `processed`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq)]
@@ -79,6 +91,18 @@ pub struct Entry {
     pub rows: u64,
     /// Its size.
     pub bytes: u64,
+    /// The least and the greatest number of a job in it; `None` if nobody looked, or it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<(u32, u32)>,
+}
+
+impl Entry {
+    /// Whether it may hold a run of one of these jobs.
+    #[must_use]
+    pub fn may_hold(&self, jobs: &RoaringBitmap) -> bool {
+        self.rows > 0
+            && self.jobs.is_none_or(|(least, most)| jobs.range_cardinality(least..=most) > 0)
+    }
 }
 
 /// A collection.
@@ -122,6 +146,17 @@ impl Forgotten {
         format!("{:016x}", XxHash3_64::oneshot(user.as_bytes()))
     }
 
+    /// Whether a text names one of them as a word, whenever it was written.
+    #[must_use]
+    pub fn is_named(list: &[Forgotten], cluster: &str, text: &[u8]) -> bool {
+        let in_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
+        let is_one = |word: &[u8]| {
+            let word = String::from_utf8_lossy(word);
+            Forgotten::holds(list, cluster, &word, Timestamp::new(i64::MIN))
+        };
+        !list.is_empty() && text.split(|byte| !in_word(byte)).any(is_one)
+    }
+
     /// Whether a user's run on this cluster that was submitted then is to be forgotten.
     #[must_use]
     pub fn holds(list: &[Forgotten], cluster: &str, user: &str, submit: Timestamp) -> bool {
@@ -137,6 +172,25 @@ impl Forgotten {
 }
 
 impl Cluster {
+    /// Whether a text with this digest could not be read before.
+    #[must_use]
+    pub fn has_unread(&self, digest: u64) -> bool {
+        let digest = format!("{digest:016x}");
+        self.unread.contains(&digest)
+    }
+
+    /// Enters texts that could not be read; how many are new.
+    pub fn enter_unread(&mut self, digests: &BTreeSet<u64>) -> u64 {
+        let before = self.unread.len();
+        let digests: BTreeSet<String> = digests.iter().map(|d| format!("{d:016x}")).collect();
+        self.unread.retain(|known| !digests.contains(known));
+        let known = before - self.unread.len();
+        let new = digests.len() - known;
+        self.unread.extend(digests);
+        self.unread.drain(..self.unread.len().saturating_sub(UNREAD));
+        new as u64
+    }
+
     /// Whether nothing of the day can still change.
     #[must_use]
     pub fn is_final(&self, day: Day) -> bool {
@@ -206,7 +260,11 @@ mod tests {
         let mut manifest = Manifest { generation: 7, ..Manifest::default() };
         let cluster = manifest.clusters.entry("c1".to_owned()).or_default();
         cluster.covered.extend_to(day("2026-11-15"));
-        cluster.days.insert(day("2026-11-15"), Entry { generation: 6, rows: 3, bytes: 99 });
+        let entry = Entry { generation: 6, rows: 3, bytes: 99, jobs: Some((7, 9)) };
+        cluster.days.insert(day("2026-11-15"), entry);
+        // One of an earlier version has no numbers of jobs.
+        let older = Entry { jobs: None, ..entry };
+        cluster.open = Some(older);
         let text = serde_json::to_string(&manifest).unwrap();
         assert!(text.contains("\"2026-11-15\":{\"generation\":6"), "{text}");
         assert_eq!(serde_json::from_str::<Manifest>(&text).unwrap(), manifest);

@@ -22,6 +22,7 @@ mod group;
 pub mod jobs;
 pub mod lock;
 pub mod manifest;
+pub mod measured;
 pub mod part;
 pub mod processed;
 pub mod ranks;
@@ -107,12 +108,26 @@ pub enum ArchiveError {
         /// The lock.
         path: PathBuf,
     },
+    /// A change counts, but what comes after it failed.
+    #[error("{source}; all of it is kept, and the next collection or rebuild tidies up")]
+    Kept {
+        /// What failed.
+        source: Box<ArchiveError>,
+    },
     /// Parquet says no; where that was for want of space or rights, the text names the file.
     #[error("{0}")]
     Parquet(String),
     /// Arrow says no.
     #[error("{0}")]
     Arrow(#[from] arrow_schema::ArrowError),
+}
+
+impl ArchiveError {
+    /// The same as an error that came when the change counted already.
+    #[must_use]
+    pub fn after_change(self) -> ArchiveError {
+        ArchiveError::Kept { source: Box::new(self) }
+    }
 }
 
 impl From<parquet::errors::ParquetError> for ArchiveError {

@@ -12,7 +12,7 @@ use super::column::Stored;
 use super::processed::ProcessedWriter;
 use super::read::{Known, RunKey, Table, times, whole};
 use super::shelf::Shelf;
-use super::{ArchiveError, carry, stand_in};
+use super::{ArchiveError, carry, measured, stand_in};
 
 /// How much more of a run agents must have seen for it to be written anew.
 const BETTER: f64 = 0.001;
@@ -24,6 +24,8 @@ pub struct PartWriter {
     known: HashMap<RunKey, Known>,
     writer: ProcessedWriter<NamedTempFile>,
     new: HashSet<RunKey>,
+    /// What agents measured of runs that are in the archive; read when it is needed.
+    measured: Option<HashMap<RunKey, AgentUse>>,
     /// Whether there are runs under numbers that are not their own.
     has_stand_ins: bool,
     /// What may have stood under such a number before it came under its own.
@@ -44,7 +46,7 @@ impl PartWriter {
         let writer = ProcessedWriter::new(shelf.scratch()?, generation)?;
         let has_stand_ins = known.keys().any(|(job, _)| stand_in::is(*job));
         let (new, shown) = (HashSet::new(), HashSet::new());
-        Ok(PartWriter { existing, known, writer, new, has_stand_ins, shown })
+        Ok(PartWriter { existing, known, writer, new, measured: None, has_stand_ins, shown })
     }
 
     /// Whether the archive has this run with these very rows.
@@ -59,6 +61,26 @@ impl PartWriter {
         let before = self.known(key).and_then(|known| known.coverage).map(f64::from);
         let now = agent.and_then(|agent| agent.coverage);
         now.is_some_and(|now| before.is_none_or(|before| now > before + BETTER))
+    }
+
+    /// What the archive knows that agents measured of a run whose rows have changed.
+    ///
+    /// # Errors
+    /// If that cannot be read.
+    pub fn measured_before(
+        &mut self,
+        key: RunKey,
+        digest: i32,
+    ) -> Result<Option<AgentUse>, ArchiveError> {
+        let changed = |known: &Known| known.coverage.is_some() && known.digest != digest;
+        let (true, Some(existing)) = (self.known(key).is_some_and(changed), &self.existing) else {
+            return Ok(None);
+        };
+        let measured = match self.measured.take() {
+            Some(measured) => measured,
+            None => measured::measured(existing)?,
+        };
+        Ok(self.measured.insert(measured).get(&key).cloned())
     }
 
     fn known(&self, key: RunKey) -> Option<&Known> {

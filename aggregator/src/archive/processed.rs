@@ -30,7 +30,7 @@ pub const GENERATION: &str = "steward.generation";
 const BATCH: usize = 4096;
 
 /// The last column: what the agents measured on each node.
-const NODE_USAGE: &str = "node_usage";
+pub(super) const NODE_USAGE: &str = "node_usage";
 
 /// The types of all columns.
 #[must_use]

@@ -1,7 +1,7 @@
 //! Runs of one job: which is the first, the second, …, and that none stands in two files.
 //!
-//! A job's earlier run may have ended days before the later one, so all files are looked through;
-//! only for jobs of which something is new, and only at four narrow columns.
+//! A job's earlier run may have ended days before the later one, so all files are looked through
+//! that may hold one; only for jobs of which something is new, and only at four narrow columns.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub fn rank(change: &mut Change, cluster: &str, jobs: &RoaringBitmap) -> Result<
         return Ok(());
     }
     let mut runs: HashMap<u32, Vec<Standing>> = HashMap::new();
-    for (part, entry) in &parts {
+    for (part, entry) in parts.iter().filter(|(_, entry)| entry.may_hold(&several)) {
         let table = open(change, cluster, *part, *entry)?;
         let columns = ["job_id_raw", "submit_time", "restart", "collected_at"];
         for batch in table.batches(Some(&columns), false)? {
@@ -119,7 +119,7 @@ fn several(
     jobs: &RoaringBitmap,
 ) -> Result<RoaringBitmap, ArchiveError> {
     let (mut once, mut several) = (RoaringBitmap::new(), RoaringBitmap::new());
-    for (part, entry) in parts {
+    for (part, entry) in parts.iter().filter(|(_, entry)| entry.may_hold(jobs)) {
         let table = open(change, cluster, *part, *entry)?;
         for batch in table.batches(Some(&["job_id_raw"]), false)? {
             for job in whole(&batch?, "job_id_raw").flatten() {

@@ -13,6 +13,7 @@ use parquet::arrow::arrow_reader::{
     ArrowPredicate, ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions,
     ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
 };
+use parquet::errors::ParquetError;
 use parquet::file::statistics::Statistics;
 use steward_common::time::Timestamp;
 
@@ -21,6 +22,9 @@ use super::processed::GENERATION;
 
 /// Rows that are decoded at a time.
 const BATCH: usize = 32_768;
+
+/// The moment at which what has no time happens.
+pub const NEVER: Timestamp = Timestamp::new(i64::MAX);
 
 /// Which run of which job of a cluster.
 pub type RunKey = (u32, Timestamp);
@@ -51,7 +55,7 @@ impl Table {
     /// If it is no Parquet file.
     pub fn new(file: File, path: &Path) -> Result<Table, ArchiveError> {
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())
-            .map_err(|error| content(path, &error))?;
+            .map_err(|error| unread(path, error))?;
         Ok(Table { file, path: path.to_owned(), metadata })
     }
 
@@ -80,25 +84,46 @@ impl Table {
         u64::try_from(self.metadata.metadata().file_metadata().num_rows()).unwrap_or(0)
     }
 
-    /// The least value of a column of times; `None` if the file does not say.
+    /// The least value of a column of times, [`NEVER`] if there is no value; `None` if the file does
+    /// not say.
     #[must_use]
     pub fn least_time(&self, column: &str) -> Option<Timestamp> {
-        self.least_times(column).collect::<Option<Vec<_>>>()?.into_iter().min()
+        let least = self.least_times(column).collect::<Option<Vec<_>>>()?.into_iter().min();
+        Some(least.unwrap_or(NEVER))
     }
 
     /// The least value of a column of times in each row group, where the file says it.
     fn least_times(&self, column: &str) -> impl Iterator<Item = Option<Timestamp>> {
+        self.statistics(column).zip(self.groups()).map(|(statistics, rows)| match statistics? {
+            Statistics::Int64(values) => match values.min_opt() {
+                Some(millis) => Some(Timestamp::new(millis.div_euclid(1000))),
+                None => (values.null_count_opt() == Some(rows)).then_some(NEVER),
+            },
+            _ => None,
+        })
+    }
+
+    /// The least and the greatest number of a job; `None` if the file does not say.
+    #[must_use]
+    pub fn job_range(&self) -> Option<(u32, u32)> {
+        let mut range: Option<(u32, u32)> = None;
+        for statistics in self.statistics("job_id_raw") {
+            let Some(Statistics::Int64(values)) = statistics else { return None };
+            let number = |value: Option<&i64>| u32::try_from(*value?).ok();
+            let (least, most) = (number(values.min_opt())?, number(values.max_opt())?);
+            let (low, high) = range.unwrap_or((least, most));
+            range = Some((low.min(least), high.max(most)));
+        }
+        range
+    }
+
+    /// What each row group says about a column.
+    fn statistics(&self, column: &str) -> impl Iterator<Item = Option<&Statistics>> {
         let metadata = self.metadata.metadata();
         let columns = metadata.file_metadata().schema_descr().columns();
         let place = columns.iter().position(|one| one.name() == column);
-        metadata.row_groups().iter().map(move |group| {
-            match group.columns().get(place?)?.statistics()? {
-                Statistics::Int64(values) => {
-                    values.min_opt().map(|millis| Timestamp::new(millis.div_euclid(1000)))
-                }
-                _ => None,
-            }
-        })
+        let groups = metadata.row_groups().iter();
+        groups.map(move |group| group.columns().get(place?)?.statistics())
     }
 
     /// Complains if it lacks one of these columns.
@@ -291,6 +316,19 @@ impl Iterator for Batches {
 
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.reader.next()?.map_err(|error| content(&self.path, &error)))
+    }
+}
+
+/// A file that cannot be read at the moment may be whole; one that ends too early is not.
+fn unread(path: &Path, error: ParquetError) -> ArchiveError {
+    let is_io = |error: &std::io::Error| error.kind() != std::io::ErrorKind::UnexpectedEof;
+    match error {
+        ParquetError::External(error) => match error.downcast::<std::io::Error>() {
+            Ok(error) if is_io(&error) => super::shelf::at(path)(*error),
+            Ok(error) => content(path, &error),
+            Err(error) => content(path, &error),
+        },
+        error => content(path, &error),
     }
 }
 

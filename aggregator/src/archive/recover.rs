@@ -44,7 +44,12 @@ impl Archive {
             let table = Table::new(file, &path)?;
             let Some(generation) = table.generation() else { continue };
             manifest.generation = manifest.generation.max(generation);
-            let entry = Entry { generation, rows: table.rows(), bytes: item.bytes };
+            let entry = Entry {
+                generation,
+                rows: table.rows(),
+                bytes: item.bytes,
+                jobs: table.job_range(),
+            };
             let cluster = manifest.clusters.entry(cluster.to_owned()).or_default();
             match part {
                 Part::Day(day) => {

@@ -9,7 +9,7 @@ use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
 use super::manifest::Manifest;
-use super::read::{Table, real, times, whole};
+use super::read::{real, times, whole};
 use super::{Archive, ArchiveError, Day, Part};
 
 /// What a summary looks at, and nothing else.
@@ -38,38 +38,21 @@ const COLUMNS: &[&str] = &[
 ];
 
 impl Archive {
-    /// Shows `visit` the runs that may have to do with the window, of one cluster or of all.
+    /// Shows `visit` the runs that may have to do with the window, of one cluster or of all, one file
+    /// after the other. Whether all of them were shown: if not, a writer was quicker, and what was
+    /// shown does not count.
     ///
     /// # Errors
     /// If a file cannot be read.
     pub fn rows(
         &self,
+        manifest: &Manifest,
         window: Window,
         cluster: Option<&str>,
         names: &mut Names,
         visit: &mut dyn FnMut(&[Row], &Names),
-    ) -> Result<(), ArchiveError> {
-        // Everything is opened before anything is shown: then no writer can change what we see.
-        let tables = self.consistently(|manifest| self.tables(manifest, window, cluster))?;
+    ) -> Result<bool, ArchiveError> {
         let mut rows = Vec::new();
-        for table in tables {
-            for batch in table.batches(Some(COLUMNS), true)? {
-                rows.clear();
-                add(&batch?, names, &mut rows);
-                visit(&rows, names);
-            }
-        }
-        Ok(())
-    }
-
-    /// The files with runs that may have to do with the window; `None` if a writer was quicker.
-    fn tables(
-        &self,
-        manifest: &Manifest,
-        window: Window,
-        cluster: Option<&str>,
-    ) -> Result<Option<Vec<Table>>, ArchiveError> {
-        let mut tables = Vec::new();
         for (name, entry) in &manifest.clusters {
             if cluster.is_some_and(|cluster| cluster != name) {
                 continue;
@@ -79,7 +62,7 @@ impl Archive {
             let days = entry.days.range(Day::of(window.from())..);
             let days = days.map(|(day, entry)| (Part::Day(*day), *entry));
             for (part, file) in days.chain(entry.open.map(|entry| (Part::Open, entry))) {
-                let Some(table) = self.open(name, part, file)? else { return Ok(None) };
+                let Some(table) = self.open(name, part, file)? else { return Ok(false) };
                 let later = match part {
                     Part::Day(day) => day.start() >= window.to(),
                     Part::Open => false,
@@ -88,10 +71,14 @@ impl Archive {
                 if later && began().is_some_and(|least| least >= window.to()) {
                     continue;
                 }
-                tables.push(table);
+                for batch in table.batches(Some(COLUMNS), true)? {
+                    rows.clear();
+                    add(&batch?, names, &mut rows);
+                    visit(&rows, names);
+                }
             }
         }
-        Ok(Some(tables))
+        Ok(true)
     }
 }
 

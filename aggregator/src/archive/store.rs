@@ -60,7 +60,21 @@ impl Archive {
     /// # Errors
     /// If it cannot be had.
     pub fn lock(&self, patience: Duration, waiting: impl FnOnce()) -> Result<Lock, ArchiveError> {
-        Lock::take(&self.lock, patience, waiting)
+        let busy = || ArchiveError::Busy { path: self.lock.clone() };
+        self.lock_unless(patience, &|| false, waiting)?.ok_or_else(busy)
+    }
+
+    /// The same; `None` if `stop` said so while it waited.
+    ///
+    /// # Errors
+    /// If it cannot be had.
+    pub fn lock_unless(
+        &self,
+        patience: Duration,
+        stop: &dyn Fn() -> bool,
+        waiting: impl FnOnce(),
+    ) -> Result<Option<Lock>, ArchiveError> {
+        Lock::take(&self.lock, patience, stop, waiting)
     }
 
     /// Where its files are.
@@ -132,10 +146,10 @@ impl Archive {
     ///
     /// # Errors
     /// If `read` fails, or writers are always quicker.
-    pub fn consistently<T>(
+    pub fn consistently<T, E: From<ArchiveError>>(
         &self,
-        mut read: impl FnMut(&Manifest) -> Result<Option<T>, ArchiveError>,
-    ) -> Result<T, ArchiveError> {
+        mut read: impl FnMut(&Manifest) -> Result<Option<T>, E>,
+    ) -> Result<T, E> {
         for _ in 0..TRIES {
             if let Some(answer) = read(&self.manifest()?)? {
                 return Ok(answer);
@@ -146,7 +160,7 @@ impl Archive {
         let why = "a file that the manifest names is missing or of another generation; \
                    `steward archive rebuild` makes it anew"
             .to_owned();
-        Err(ArchiveError::Manifest { path, why })
+        Err(ArchiveError::Manifest { path, why }.into())
     }
 
     /// All raw files of a cluster that count, oldest generation first.
@@ -293,7 +307,9 @@ impl Change {
         rows: u64,
     ) -> Result<(), ArchiveError> {
         let bytes = file.as_file().metadata().map_err(super::shelf::at(file.path()))?.len();
-        let entry = Entry { generation: self.generation(), rows, bytes };
+        let table = file.reopen().map_err(super::shelf::at(file.path()))?;
+        let jobs = Table::new(table, file.path())?.job_range();
+        let entry = Entry { generation: self.generation(), rows, bytes, jobs };
         self.stage(file, &part.name(cluster))?;
         let cluster = self.manifest.clusters.entry(cluster.to_owned()).or_default();
         match part {
@@ -308,8 +324,8 @@ impl Change {
     /// Makes the change count, moves its files to their places, and gives the lock back.
     ///
     /// # Errors
-    /// If the manifest cannot be written: then nothing has changed. If a file cannot be moved:
-    /// then the change counts, and the next writer moves the file.
+    /// If the manifest cannot be written: then nothing has changed. If a file cannot be moved, it is
+    /// [`ArchiveError::Kept`]: then the change counts, and the next writer moves the file.
     pub fn commit(self) -> Result<Lock, ArchiveError> {
         let mut file = self.archive.shelf.scratch()?;
         let text = serde_json::to_vec_pretty(&self.manifest).map_err(|error| {
@@ -318,8 +334,12 @@ impl Change {
         })?;
         let path = file.path().to_owned();
         file.write_all(&text).map_err(super::shelf::at(&path))?;
-        self.archive.shelf.put(file, manifest::NAME)?;
-        self.tidy()?;
+        if let Err(error) = self.archive.shelf.put(file, manifest::NAME) {
+            // It may be there all the same: only the word that it is was lost.
+            let is_there = self.archive.manifest().is_ok_and(|found| found == self.manifest);
+            return Err(if is_there { error.after_change() } else { error });
+        }
+        self.tidy().map_err(ArchiveError::after_change)?;
         Ok(self.lock)
     }
 

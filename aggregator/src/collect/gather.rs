@@ -1,19 +1,20 @@
 //! One part of a collection: sacct's answer for the windows of a day becomes a raw file and the
 //! parts of `processed` it belongs to.
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use roaring::RoaringBitmap;
 use steward_common::job::{AgentUse, Run};
 use steward_common::slurm::sacct::{Layout, Oddity};
 use steward_common::time::Timestamp;
 use tempfile::NamedTempFile;
+use twox_hash::XxHash3_64;
 
 use super::measure::Measurements;
 use super::plan::Unit;
 use super::{CollectError, Context, run};
 use crate::archive::column::Stored;
+use crate::archive::manifest::Forgotten;
 use crate::archive::part::PartWriter;
 use crate::archive::raw::{Form, Key, RawWriter};
 use crate::archive::read::{RunKey, Table};
@@ -24,19 +25,27 @@ use crate::source::slurm::sacct::Failure;
 /// Odd values of which an example is kept.
 const EXAMPLES: usize = 5;
 
-/// What a collection has seen, counted by all its parts at once.
-#[derive(Debug, Default)]
+/// What a part of a collection has seen. A part that is gathered again begins from nothing.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     /// Rows that sacct gave.
-    pub rows: AtomicU64,
+    pub rows: u64,
     /// Runs that were new or had changed.
-    pub runs: AtomicU64,
-    /// Jobs that could not be read; their text is kept.
-    pub malformed: AtomicU64,
+    pub runs: u64,
     /// Values that could not be read; their runs stand without them.
-    pub odd: AtomicU64,
+    pub odd: u64,
     /// Runs to which agents' figures were added.
-    pub measured: AtomicU64,
+    pub measured: u64,
+}
+
+impl Counts {
+    /// Adds what another part has seen.
+    pub fn add(&mut self, other: Counts) {
+        self.rows += other.rows;
+        self.runs += other.runs;
+        self.odd += other.odd;
+        self.measured += other.measured;
+    }
 }
 
 /// Files that a part of a collection has written.
@@ -48,13 +57,30 @@ pub struct Gathered {
     /// The numbers of jobs with a run that is new or has changed.
     pub jobs: RoaringBitmap,
     /// Jobs whose rows could not be cut, to be asked for again.
-    pub broken: Vec<u32>,
-    /// Runs that were open before and have not been seen now.
+    pub broken: Vec<Broken>,
+    /// Runs that were open before and have not been seen to be open now.
     pub unseen: Vec<RunKey>,
+    /// Runs that were open before and have ended.
+    pub ended: Vec<RunKey>,
     /// The earliest start of an open run.
     pub open_since: Option<Timestamp>,
+    /// Digests of text that could not be read.
+    pub unread: BTreeSet<u64>,
+    /// What was seen.
+    pub counts: Counts,
     /// Examples of what could not be read.
     pub examples: Vec<String>,
+}
+
+/// A job whose rows could not be cut.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Broken {
+    /// Its number.
+    pub job: u32,
+    /// When it was submitted; `None` if its own row is missing.
+    pub submit: Option<Timestamp>,
+    /// The rows as they came.
+    pub bytes: Vec<u8>,
 }
 
 /// A part of a collection while it goes on.
@@ -65,8 +91,11 @@ pub struct Gather<'c> {
     raw: RawWriter<NamedTempFile>,
     measurements: Measurements<'c>,
     jobs: RoaringBitmap,
-    broken: Vec<u32>,
+    ended: Vec<RunKey>,
+    broken: Vec<Broken>,
     open_since: Option<Timestamp>,
+    unread: BTreeSet<u64>,
+    counts: Counts,
     examples: Vec<String>,
 }
 
@@ -87,8 +116,11 @@ impl<'c> Gather<'c> {
             raw,
             measurements,
             jobs: RoaringBitmap::new(),
+            ended: Vec::new(),
             broken: Vec::new(),
             open_since: None,
+            unread: BTreeSet::new(),
+            counts: Counts::default(),
             examples: Vec::new(),
         })
     }
@@ -141,9 +173,12 @@ impl<'c> Gather<'c> {
     ) -> Result<(), CollectError> {
         match piece {
             Piece::Whole(job) => self.job(job, wanted),
-            Piece::Broken { id, bytes } => {
+            Piece::Broken { id, submit, bytes } => {
                 match id.and_then(|id| id.parse().ok()) {
-                    Some(id) => self.broken.push(id),
+                    Some(job) => {
+                        let submit = submit.and_then(|at| Timestamp::from_slurm(at).ok().flatten());
+                        self.broken.push(Broken { job, submit, bytes: bytes.to_vec() });
+                    }
                     None => self.malformed(None, bytes)?,
                 }
                 Ok(())
@@ -167,13 +202,13 @@ impl<'c> Gather<'c> {
         }
         let digest = run::digest(job.bytes());
         let count = 1 + u64::from(run.steps);
-        self.context.counts.rows.fetch_add(count, Ordering::Relaxed);
-        self.measure(&mut run);
-        if !self.keep(&run, digest)? {
+        self.counts.rows += count;
+        let is_measured = self.measure(&mut run, digest)?;
+        if !self.keep(&run, digest, is_measured)? {
             return Ok(());
         }
         for oddity in &oddities {
-            self.context.counts.odd.fetch_add(1, Ordering::Relaxed);
+            self.counts.odd += 1;
             self.example(&run.shown_id, oddity);
         }
         if !self.context.keeps_raw {
@@ -190,24 +225,48 @@ impl<'c> Gather<'c> {
         Ok(())
     }
 
-    /// Adds what agents measured of a run.
-    pub fn measure(&mut self, run: &mut Run<'_>) {
-        if let Some(agent) = self.measurements.of(run) {
+    /// Adds what agents measured of a run: what they say now, or what they said before if that was
+    /// more, as when Prometheus does not answer. Whether it is new.
+    ///
+    /// # Errors
+    /// If the archive cannot be read.
+    pub fn measure(&mut self, run: &mut Run<'_>, digest: i32) -> Result<bool, ArchiveError> {
+        let now = self.measurements.of(run);
+        let key = (run.job.get(), run.submit);
+        let before = match part_of(run) {
+            part @ Part::Day(_) => self.part(part)?.measured_before(key, digest)?,
+            Part::Open => None,
+        };
+        let coverage = |agent: &Option<AgentUse>| agent.as_ref().and_then(|agent| agent.coverage);
+        let is_new = now.is_some() && coverage(&now) >= coverage(&before);
+        if let Some(agent) = if is_new { now } else { before.or(now) } {
             run::attach(run, agent);
         }
+        Ok(is_new)
     }
 
-    /// Puts a run where it belongs; whether it was new or its rows have changed.
+    /// The jobs whose rows could not be cut so far.
+    pub fn take_broken(&mut self) -> Vec<Broken> {
+        std::mem::take(&mut self.broken)
+    }
+
+    /// Puts a run where it belongs; whether it was new or its rows have changed. `is_measured` says
+    /// that what agents measured of it is new.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn keep(&mut self, run: &Run<'_>, digest: i32) -> Result<bool, CollectError> {
-        let part = match run.end.filter(|_| run.ended) {
-            Some(end) => Part::Day(Day::of(end)),
-            None => Part::Open,
-        };
+    pub fn keep(
+        &mut self,
+        run: &Run<'_>,
+        digest: i32,
+        is_measured: bool,
+    ) -> Result<bool, CollectError> {
+        let part = part_of(run);
         let key = (run.job.get(), run.submit);
         let collected = self.context.now;
+        if part != Part::Open && self.context.open.contains(&key) {
+            self.ended.push(key);
+        }
         let writer = self.part(part)?;
         // What has not ended is written anew each time, but its rows only if they have changed.
         let known = writer.has(key, digest);
@@ -224,7 +283,7 @@ impl<'c> Gather<'c> {
                 (since, start) => since.or(start),
             };
         }
-        if let Some(agent) = &run.agent {
+        if let Some(agent) = run.agent.as_ref().filter(|_| is_measured) {
             self.measured(run, agent)?;
         }
         if !known || seen_better {
@@ -232,14 +291,14 @@ impl<'c> Gather<'c> {
             self.jobs.insert(run.job.get());
         }
         if !known {
-            self.context.counts.runs.fetch_add(1, Ordering::Relaxed);
+            self.counts.runs += 1;
         }
         Ok(!known)
     }
 
     /// Keeps what agents measured of a run as it is.
     fn measured(&mut self, run: &Run<'_>, agent: &AgentUse) -> Result<(), ArchiveError> {
-        self.context.counts.measured.fetch_add(1, Ordering::Relaxed);
+        self.counts.measured += 1;
         if !self.context.keeps_raw {
             return Ok(());
         }
@@ -252,18 +311,25 @@ impl<'c> Gather<'c> {
         }
     }
 
-    /// Keeps text that is no row.
+    /// Keeps text that is no row, unless it was kept before or is about somebody who is forgotten.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn malformed(&mut self, job: Option<u32>, bytes: &[u8]) -> Result<(), CollectError> {
-        self.context.counts.malformed.fetch_add(1, Ordering::Relaxed);
+        let context = self.context;
+        if Forgotten::is_named(&context.forgotten, &context.cluster, bytes) {
+            return Ok(());
+        }
+        let digest = XxHash3_64::oneshot(bytes);
+        if !self.unread.insert(digest) || context.entry.has_unread(digest) {
+            return Ok(());
+        }
         if job.is_none() && self.examples.len() < EXAMPLES {
             let text = String::from_utf8_lossy(bytes.get(..80).unwrap_or(bytes)).into_owned();
             self.examples.push(format!("text that is no row: {text:?}"));
         }
         let key = Key { job, submit: None, end: None, step: None };
-        Ok(self.raw.push(key, Form::Malformed, bytes)?)
+        self.push_raw(key, Form::Malformed, bytes)
     }
 
     /// Keeps a row that was put together again.
@@ -271,7 +337,14 @@ impl<'c> Gather<'c> {
     /// # Errors
     /// If it cannot be written.
     pub fn mended(&mut self, key: Key<'_>, text: &[u8]) -> Result<(), CollectError> {
-        Ok(self.raw.push(key, Form::Mended, text)?)
+        self.push_raw(key, Form::Mended, text)
+    }
+
+    fn push_raw(&mut self, key: Key<'_>, form: Form, text: &[u8]) -> Result<(), CollectError> {
+        if self.context.keeps_raw {
+            self.raw.push(key, form, text)?;
+        }
+        Ok(())
     }
 
     fn example(&mut self, id: &str, oddity: &Oddity) {
@@ -324,8 +397,19 @@ impl<'c> Gather<'c> {
             jobs: self.jobs,
             broken: self.broken,
             unseen,
+            ended: self.ended,
             open_since: self.open_since,
+            unread: self.unread,
+            counts: self.counts,
             examples: self.examples,
         })
+    }
+}
+
+/// The part of `processed` a run belongs to.
+fn part_of(run: &Run<'_>) -> Part {
+    match run.end.filter(|_| run.ended) {
+        Some(end) => Part::Day(Day::of(end)),
+        None => Part::Open,
     }
 }

@@ -1,186 +1,284 @@
 //! Jobs that are asked for by number: those whose rows could not be cut, because a name in them
 //! holds a delimiter, and runs that were open at the last collection and have vanished.
 
-use std::collections::HashSet;
-use std::time::Duration;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 use steward_common::slurm::sacct::{DELIMITER, Field, Layout, Row};
 use steward_common::time::Timestamp;
 
-use super::gather::Gather;
-use super::{CollectError, Context, Total, run};
+use super::gather::{Broken, Gather, Gathered};
+use super::{CollectError, Context, Request, Total, retried, run};
 use crate::archive::raw::Key;
 use crate::archive::read::RunKey;
 use crate::archive::{Change, Part};
 use crate::source::slurm::command::CommandError;
-use crate::source::slurm::lines::{Job, Piece};
+use crate::source::slurm::lines::Piece;
 use crate::source::slurm::sacct::Failure;
 
 /// Jobs that are asked for in one call.
 const AT_ONCE: usize = 500;
 
-/// How often the texts of a job are asked for, and how long it takes to ask again.
-const TRIES: usize = 3;
-const PAUSE: Duration = Duration::from_secs(1);
+/// Jobs whose texts are asked for in one call: JSON is long.
+const TEXTS_AT_ONCE: usize = 100;
 
-/// Asks for them, and adds them to the change.
+/// Asks for them, and adds them to the change. Those that could not be asked for are given back,
+/// for the next collection.
 pub(super) fn mend(
     context: &mut Context,
+    request: &Request,
     layout: &Layout,
     change: &mut Change,
     total: &mut Total,
-) -> Result<(), CollectError> {
-    let broken = std::mem::take(&mut total.broken);
-    let unseen: HashSet<RunKey> = std::mem::take(&mut total.unseen).into_iter().collect();
+) -> Result<Vec<(u32, Option<i64>)>, CollectError> {
+    let mut broken = std::mem::take(&mut total.broken);
+    // Most come twice: two windows, or two calls, tell of them.
+    broken.sort();
+    broken.dedup();
+    for (job, submit) in std::mem::take(&mut context.entry.waiting) {
+        broken.push(Broken { job, submit: submit.map(Timestamp::new), bytes: Vec::new() });
+    }
+    // What has ended, and what is asked for anyway, has not vanished.
+    let mut unseen: HashSet<RunKey> = std::mem::take(&mut total.unseen).into_iter().collect();
+    for run in &total.ended {
+        unseen.remove(run);
+    }
+    let wanted = Wanted::of(&broken);
+    unseen.retain(|run| !wanted.has(*run));
     if broken.is_empty() && unseen.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let open_before = context.table(Part::Open)?;
     // What was staged a moment ago is what is added to.
     if let Some(entry) = change.manifest.clusters.get(&context.cluster) {
         context.entry = entry.clone();
     }
-    let mut gather = Gather::new(context, layout)?;
-    let bare = Layout::new(|field| layout.place(field).is_some() && !field.is_free_text());
-    let wanted: HashSet<u32> = broken.into_iter().collect();
-    for job in &wanted {
-        one(&mut gather, context, layout, &bare, *job)?;
-    }
-    let found = asked_again(&mut gather, context, layout, &unseen)?;
-    let lost: HashSet<RunKey> = unseen.difference(&found).copied().collect();
+    let asking = Asking { context, request, layout };
+    let answered = match retried(request, || asking.answer(&broken, &unseen)) {
+        Ok(answered) => answered,
+        Err(CollectError::Slurm(error)) if !matches!(error, CommandError::Stopped) => {
+            let (jobs, runs) = (broken.len(), unseen.len());
+            tracing::warn!(%error, jobs, runs, "asked for by number at the next collection");
+            asking.unanswered(&broken)?
+        }
+        Err(error) => return Err(error),
+    };
+    let Answered { mut gather, found, waiting } = answered;
+    let asked = |run: &RunKey| unseen.contains(run) || wanted.has(*run);
+    let lost: HashSet<RunKey> =
+        context.open.iter().filter(|run| asked(run) && !found.contains(run)).copied().collect();
     if let Some(table) = open_before.filter(|_| !lost.is_empty()) {
-        tracing::warn!(runs = lost.len(), "open runs that sacct no longer knows stay as they were");
+        tracing::warn!(runs = lost.len(), "open runs that sacct did not tell of stay as they were");
         gather.carry(&table, &lost)?;
     }
-    let gathered = gather.finish(false)?;
+    let gathered: Gathered = gather.finish(false)?;
     total.add(change, context, gathered)?;
-    Ok(())
+    Ok(waiting)
 }
 
-/// Asks for runs that have vanished; those that were found.
-fn asked_again(
-    gather: &mut Gather<'_>,
-    context: &Context,
-    layout: &Layout,
-    unseen: &HashSet<RunKey>,
-) -> Result<HashSet<RunKey>, CollectError> {
-    let mut found = HashSet::new();
-    let jobs: Vec<u32> = unseen.iter().map(|(job, _)| *job).collect();
-    for jobs in jobs.chunks(AT_ONCE) {
-        context
-            .sacct
-            .runs_of(layout, jobs, |piece| {
-                let seen = std::cell::RefCell::new(&mut found);
-                gather
-                    .piece(piece, |run| {
-                        let key = (run.job.get(), run.submit);
+/// Runs that are asked for, each by its submission or, where that is not known, as any of its job.
+struct Wanted(HashSet<(u32, Option<Timestamp>)>);
+
+impl Wanted {
+    fn of(broken: &[Broken]) -> Wanted {
+        Wanted(broken.iter().map(|one| (one.job, one.submit)).collect())
+    }
+
+    fn has(&self, (job, submit): RunKey) -> bool {
+        self.0.contains(&(job, Some(submit))) || self.0.contains(&(job, None))
+    }
+}
+
+/// Jobs while they are asked for.
+struct Asking<'a> {
+    context: &'a Context,
+    request: &'a Request,
+    layout: &'a Layout,
+}
+
+/// What came of it.
+struct Answered<'a> {
+    gather: Gather<'a>,
+    /// The runs that sacct told of.
+    found: HashSet<RunKey>,
+    /// Those that are to be asked for again.
+    waiting: Vec<(u32, Option<i64>)>,
+}
+
+impl<'a> Asking<'a> {
+    fn answer(
+        &self,
+        broken: &[Broken],
+        unseen: &HashSet<RunKey>,
+    ) -> Result<Answered<'a>, CollectError> {
+        let gather = Gather::new(self.context, self.layout)?;
+        let mut answered = Answered { gather, found: HashSet::new(), waiting: Vec::new() };
+        self.unseen(&mut answered, unseen)?;
+        let mut broken = broken.to_vec();
+        broken.extend(answered.gather.take_broken());
+        let jobs: BTreeSet<u32> = broken.iter().map(|broken| broken.job).collect();
+        let jobs: Vec<u32> = jobs.into_iter().collect();
+        let wanted = Wanted::of(&broken);
+        for jobs in jobs.chunks(TEXTS_AT_ONCE) {
+            self.broken(&mut answered, &wanted, jobs)?;
+        }
+        let known: HashSet<u32> = answered.found.iter().map(|(job, _)| *job).collect();
+        for one in broken.iter().filter(|one| !one.bytes.is_empty()) {
+            let is_known = match one.submit {
+                Some(submit) => answered.found.contains(&(one.job, submit)),
+                None => known.contains(&one.job),
+            };
+            if !is_known {
+                answered.gather.malformed(Some(one.job), &one.bytes)?;
+            }
+        }
+        Ok(answered)
+    }
+
+    /// What is kept if there was no answer.
+    fn unanswered(&self, broken: &[Broken]) -> Result<Answered<'a>, CollectError> {
+        let mut gather = Gather::new(self.context, self.layout)?;
+        for one in broken.iter().filter(|one| !one.bytes.is_empty()) {
+            gather.malformed(Some(one.job), &one.bytes)?;
+        }
+        let waiting: BTreeSet<(u32, Option<i64>)> =
+            broken.iter().map(|one| (one.job, one.submit.map(Timestamp::get))).collect();
+        Ok(Answered { gather, found: HashSet::new(), waiting: waiting.into_iter().collect() })
+    }
+
+    /// Asks for runs that have vanished.
+    fn unseen(
+        &self,
+        answered: &mut Answered<'a>,
+        unseen: &HashSet<RunKey>,
+    ) -> Result<(), CollectError> {
+        let jobs: BTreeSet<u32> = unseen.iter().map(|(job, _)| *job).collect();
+        let jobs: Vec<u32> = jobs.into_iter().collect();
+        for jobs in jobs.chunks(AT_ONCE) {
+            let Answered { gather, found, .. } = answered;
+            let found = RefCell::new(found);
+            self.context
+                .sacct
+                .runs_of(self.layout, jobs, |piece| {
+                    let wanted = |key: RunKey| {
                         let wanted = unseen.contains(&key);
                         if wanted {
-                            seen.borrow_mut().insert(key);
+                            found.borrow_mut().insert(key);
                         }
                         wanted
-                    })
-                    .map_err(Failure::Visit)
-            })
-            .map_err(CollectError::of)?;
-    }
-    Ok(found)
-}
-
-/// The users' texts of a job, as JSON. Without them the run is still worth having: a sacct may know
-/// no JSON at all.
-fn texts(context: &Context, job: u32) -> Result<Value, CommandError> {
-    for _ in 0..TRIES {
-        match context.sacct.json(job) {
-            Err(CommandError::Stopped) => return Err(CommandError::Stopped),
-            Err(error) => tracing::warn!(%error, job, "the texts of a job cannot be had"),
-            Ok(text) => match serde_json::from_str::<Value>(&text) {
-                Ok(answer) if answer.get("jobs").is_some() => return Ok(answer),
-                Ok(_) => tracing::warn!(job, "the texts of a job are in no answer of sacct"),
-                Err(error) => tracing::warn!(%error, job, "the texts of a job are no JSON"),
-            },
+                    };
+                    gather
+                        .piece(piece, |run| wanted((run.job.get(), run.submit)))
+                        .map_err(Failure::Visit)
+                })
+                .map_err(CollectError::of)?;
         }
-        context.sacct.pause(PAUSE)?;
+        Ok(())
     }
-    Ok(Value::Null)
-}
 
-/// Asks for one job without the users' texts, which then cannot break anything, and for those
-/// texts as JSON.
-fn one(
-    gather: &mut Gather<'_>,
-    context: &Context,
-    layout: &Layout,
-    bare: &Layout,
-    job: u32,
-) -> Result<(), CollectError> {
-    let answer = texts(context, job)?;
-    let mut runs = 0;
-    let id = job.to_string();
-    context
-        .sacct
-        .runs_of(bare, &[job], |piece| {
-            match piece {
-                // Asked for an array or a part of a heterogeneous job, sacct tells of the others.
-                Piece::Whole(rows) if rows.rows().next().is_some_and(|r| r.id().0 != id) => {}
-                Piece::Whole(rows) => {
-                    runs += usize::from(
-                        whole(gather, layout, bare, rows, &answer).map_err(Failure::Visit)?,
-                    );
-                }
-                Piece::Broken { bytes, .. } => {
-                    gather.malformed(Some(job), bytes).map_err(Failure::Visit)?;
-                }
+    /// The users' texts of jobs, as JSON, and whether they may be had later. Without them a run is
+    /// still worth having: a sacct may know no JSON at all.
+    fn texts(&self, jobs: &[u32]) -> Result<(Value, bool), CollectError> {
+        let asked = retried(self.request, || Ok(self.context.sacct.json(jobs)?));
+        let error = match asked {
+            Err(CollectError::Slurm(CommandError::Stopped)) => {
+                return Err(CommandError::Stopped.into());
             }
-            Ok(())
-        })
-        .map_err(CollectError::of)?;
-    if runs == 0 {
-        gather.malformed(Some(job), answer.to_string().as_bytes())?;
+            Ok(text) => match serde_json::from_str::<Value>(&text) {
+                Ok(answer) if answer.get("jobs").is_some() => return Ok((answer, false)),
+                Ok(_) => "no jobs in the answer".to_owned(),
+                Err(error) => error.to_string(),
+            },
+            Err(error) => error.to_string(),
+        };
+        tracing::warn!(error, jobs = jobs.len(), "the texts of jobs cannot be had");
+        Ok((Value::Null, !error.to_ascii_lowercase().contains("json")))
     }
-    Ok(())
+
+    /// Asks for jobs without the users' texts, which then cannot break anything, and for those
+    /// texts as JSON.
+    fn broken(
+        &self,
+        answered: &mut Answered<'a>,
+        wanted: &Wanted,
+        jobs: &[u32],
+    ) -> Result<(), CollectError> {
+        let bare = Layout::new(|field| self.layout.place(field).is_some() && !field.is_free_text());
+        let (texts, later) = self.texts(jobs)?;
+        let Answered { gather, found, waiting } = answered;
+        self.context
+            .sacct
+            .runs_of(&bare, jobs, |piece| {
+                let Piece::Whole(job) = piece else { return Ok(()) };
+                let rows = mended(self.layout, &bare, job.rows(), &texts);
+                let run = assembled(&rows, self.layout, &self.context.cluster);
+                // Asked for an array or a part of a heterogeneous job, sacct tells of the others;
+                // and other runs of the job need no mending.
+                let key = run.filter(|run| wanted.has(*run));
+                if let Some(key) = key {
+                    self.keep(gather, &rows).map_err(Failure::Visit)?;
+                    found.insert(key);
+                    if later {
+                        waiting.push((key.0, Some(key.1.get())));
+                    }
+                }
+                Ok(())
+            })
+            .map_err(CollectError::of)
+    }
+
+    /// Keeps the run of rows that were put together.
+    fn keep(&self, gather: &mut Gather<'_>, rows: &[Mended]) -> Result<(), CollectError> {
+        let all = rows.iter().filter_map(|row| row.row(self.layout));
+        let Some(Ok((mut run, _))) = run::assemble(all, &self.context.cluster) else {
+            return Ok(());
+        };
+        if self.context.is_forgotten(&run.user, run.submit) {
+            return Ok(());
+        }
+        let digest = Mended::digest(rows);
+        let is_measured = gather.measure(&mut run, digest)?;
+        if gather.keep(&run, digest, is_measured)? {
+            let end = run.end.filter(|_| run.ended);
+            for row in rows {
+                let step = row.row(self.layout).and_then(|row| row.id().1);
+                let key = Key { job: Some(run.job.get()), submit: Some(run.submit), end, step };
+                gather.mended(key, row.json().as_bytes())?;
+            }
+        }
+        Ok(())
+    }
 }
 
-/// Puts a job's rows together; whether that gave a run.
-fn whole(
-    gather: &mut Gather<'_>,
+/// Which run the rows are of.
+fn assembled(rows: &[Mended], layout: &Layout, cluster: &str) -> Option<RunKey> {
+    let rows = rows.iter().filter_map(|row| row.row(layout));
+    let (run, _) = run::assemble(rows, cluster)?.ok()?;
+    Some((run.job.get(), run.submit))
+}
+
+/// A job's rows with the users' texts in them.
+fn mended<'r>(
     layout: &Layout,
     bare: &Layout,
-    job: Job<'_>,
+    rows: impl Iterator<Item = Row<'r>>,
     answer: &Value,
-) -> Result<bool, CollectError> {
-    let mut texts: Vec<Mended> = Vec::new();
+) -> Vec<Mended> {
     let mut run = None;
-    for (place, row) in job.rows().enumerate() {
-        let submit = Timestamp::from_slurm(row.get(Field::Submit)).ok().flatten();
-        if place == 0 {
-            run = submit.and_then(|submit| run_of(answer, row.id().0, submit));
-        }
-        let names = match (place.checked_sub(1), run) {
-            (None, run) => run,
-            (Some(step), Some(run)) => run.pointer(&format!("/steps/{step}/step")),
-            (Some(_), None) => None,
-        };
-        texts.push(Mended::new(layout, bare, &row, names));
-    }
-    let context = gather.context();
-    let rows = texts.iter().filter_map(|text| text.row(layout));
-    let Some(Ok((mut run, _))) = run::assemble(rows, &context.cluster) else { return Ok(false) };
-    if context.is_forgotten(&run.user, run.submit) {
-        return Ok(true);
-    }
-    let digest = Mended::digest(&texts);
-    gather.measure(&mut run);
-    if gather.keep(&run, digest)? {
-        let end = run.end.filter(|_| run.ended);
-        for text in &texts {
-            let step = text.row(layout).and_then(|row| row.id().1);
-            let key = Key { job: Some(run.job.get()), submit: Some(run.submit), end, step };
-            gather.mended(key, text.json().as_bytes())?;
-        }
-    }
-    Ok(true)
+    rows.enumerate()
+        .map(|(place, row)| {
+            let names = match place.checked_sub(1) {
+                None => {
+                    let submit = Timestamp::from_slurm(row.get(Field::Submit)).ok().flatten();
+                    run = submit.and_then(|submit| run_of(answer, row.id().0, submit));
+                    run
+                }
+                Some(step) => run.and_then(|run| run.pointer(&format!("/steps/{step}/step"))),
+            };
+            Mended::new(layout, bare, &row, names)
+        })
+        .collect()
 }
 
 /// The run of the answer that was submitted then.

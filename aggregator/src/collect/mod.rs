@@ -10,8 +10,11 @@ pub mod mend;
 pub mod plan;
 pub mod run;
 pub mod site;
+#[cfg(test)]
+mod tests;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -28,14 +31,14 @@ use crate::archive::{Archive, ArchiveError, Change, Day, Part, ranks};
 use crate::keep::retention::{Dropped, Retention};
 use crate::source::slurm::command::CommandError;
 use crate::source::slurm::sacct::{Failure, Sacct};
-use gather::{Counts, Gather, Gathered};
+use gather::{Broken, Counts, Gather, Gathered};
 use measure::Agents;
 use plan::{Terms, Unit};
 
 /// How long to wait before a failed call is made again, the first time; then twice as long.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What went wrong with a collection. Nothing of it counts then.
+/// What went wrong with a collection. Nothing of it counts then, unless it says so.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
     /// The archive.
@@ -52,6 +55,12 @@ impl CollectError {
             Failure::Call(error) => CollectError::Slurm(error),
             Failure::Visit(error) => error,
         }
+    }
+
+    /// Whether all was kept, and only what comes after failed.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        matches!(self, CollectError::Archive(ArchiveError::Kept { .. }))
     }
 
     /// Whether it was us who stopped it.
@@ -91,9 +100,10 @@ pub struct Context {
     generation: u64,
     now: Timestamp,
     sacct: Sacct,
-    counts: Counts,
     keeps_raw: bool,
     agents: Option<Arc<Agents>>,
+    /// Runs that had not ended when they were last collected.
+    open: HashSet<RunKey>,
 }
 
 impl Context {
@@ -138,8 +148,10 @@ pub struct Collected {
     pub rows: u64,
     /// Runs that were new or had changed.
     pub runs: u64,
-    /// Jobs that could not be read; their text is kept.
+    /// Texts that could not be read and are new.
     pub malformed: u64,
+    /// Whether they are kept, as all rows are.
+    pub keeps_raw: bool,
     /// Values that could not be read; their runs stand without them.
     pub odd: u64,
     /// Runs to which agents' figures were added.
@@ -177,31 +189,36 @@ pub fn run(
         generation: change.generation(),
         now: request.terms.now,
         sacct: request.sacct.clone(),
-        counts: Counts::default(),
         keeps_raw: request.raw,
         agents: request.agents.clone(),
+        open: HashSet::new(),
     };
+    if let Some(table) = context.table(Part::Open)? {
+        context.open = table.runs()?.into_keys().collect();
+    }
     let mut total = Total::default();
     for gathered in all(&context, &layout, &units, request, watch)? {
         total.add(&mut change, &context, gathered)?;
     }
-    mend::mend(&mut context, &layout, &mut change, &mut total)?;
+    let waiting = mend::mend(&mut context, request, &layout, &mut change, &mut total)?;
     ranks::rank(&mut change, &context.cluster, &total.jobs)?;
-    let counts = &context.counts;
+    let Counts { rows, runs, odd, measured } = total.counts;
+    let entry = change.manifest.clusters.entry(request.cluster.clone()).or_default();
     let mut collected = Collected {
         cluster: request.cluster.clone(),
-        rows: counts.rows.load(Ordering::Relaxed),
-        runs: counts.runs.load(Ordering::Relaxed),
-        malformed: counts.malformed.load(Ordering::Relaxed),
-        odd: counts.odd.load(Ordering::Relaxed),
-        measured: counts.measured.load(Ordering::Relaxed),
+        rows,
+        runs,
+        malformed: entry.enter_unread(&total.unread),
+        keeps_raw: request.raw,
+        odd,
+        measured,
         is_deaf: request.agents.as_ref().is_some_and(|agents| agents.is_deaf()),
         examples: total.examples,
         days: units.len(),
         dropped: Dropped::default(),
     };
-    let entry = change.manifest.clusters.entry(request.cluster.clone()).or_default();
     plan::enter(entry, &units, request.terms);
+    entry.waiting = waiting;
     entry.open_since = total.open_since.map(Timestamp::get);
     entry.malformed += collected.malformed;
     entry.last = Some(Last {
@@ -212,7 +229,8 @@ pub fn run(
     let now = request.terms.now;
     collected.dropped.days = request.retention.drop_days(&mut change, &request.cluster, now);
     let lock = change.commit()?;
-    collected.dropped.files = request.retention.drop_raw(archive, &request.cluster, now)?;
+    let dropped = request.retention.drop_raw(archive, &request.cluster, now);
+    collected.dropped.files = dropped.map_err(ArchiveError::after_change)?;
     Ok((collected, lock))
 }
 
@@ -220,9 +238,12 @@ pub fn run(
 #[derive(Default)]
 pub struct Total {
     jobs: RoaringBitmap,
-    broken: Vec<u32>,
+    broken: Vec<Broken>,
     unseen: Vec<RunKey>,
+    ended: Vec<RunKey>,
     open_since: Option<Timestamp>,
+    unread: BTreeSet<u64>,
+    counts: Counts,
     examples: Vec<String>,
     raw_files: usize,
 }
@@ -243,10 +264,13 @@ impl Total {
         self.jobs |= gathered.jobs;
         self.broken.extend(gathered.broken);
         self.unseen.extend(gathered.unseen);
+        self.ended.extend(gathered.ended);
         self.open_since = match (self.open_since, gathered.open_since) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
+        self.unread.extend(gathered.unread);
+        self.counts.add(gathered.counts);
         self.examples.extend(gathered.examples);
         self.examples.truncate(5);
         Ok(())
@@ -273,7 +297,7 @@ fn all(
     request: &Request,
     watch: &dyn Watch,
 ) -> Result<Vec<Gathered>, CollectError> {
-    let next = AtomicUsize::new(0);
+    let (next, rows) = (AtomicUsize::new(0), AtomicU64::new(0));
     let done: Mutex<Vec<(usize, Gathered)>> = Mutex::new(Vec::new());
     let failed: Mutex<Option<CollectError>> = Mutex::new(None);
     thread::scope(|scope| {
@@ -292,10 +316,12 @@ fn all(
                     });
                     match gathered {
                         Ok(gathered) => {
+                            let new = gathered.counts.rows;
+                            let rows = rows.fetch_add(new, Ordering::Relaxed) + new;
                             done.lock()
                                 .unwrap_or_else(PoisonError::into_inner)
                                 .push((place, gathered));
-                            watch.part_done(context.counts.rows.load(Ordering::Relaxed));
+                            watch.part_done(rows);
                         }
                         Err(error) => {
                             let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);

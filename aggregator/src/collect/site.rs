@@ -21,6 +21,9 @@ use crate::source::slurm::sacct::{Sacct, Stop};
 /// How long scontrol may take.
 const LIMIT: Duration = Duration::from_secs(30);
 
+/// How long to wait for whoever took the lock between two clusters.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// What is collected.
 #[derive(Clone)]
 pub struct Order {
@@ -155,7 +158,14 @@ pub fn collect(
                 if stop || place + 1 == clusters.len() {
                     break;
                 }
-                lock = archive.lock(Duration::from_secs(60), || {})?;
+                match archive.lock_unless(PATIENCE, &*order.stop, || {})? {
+                    Some(free) => lock = free,
+                    None => {
+                        let next = clusters.get(place + 1).unwrap_or(asked);
+                        done.push((next.name.clone(), Err(CommandError::Stopped.into())));
+                        break;
+                    }
+                }
             }
         }
         if place + 1 == clusters.len() {

@@ -64,12 +64,15 @@ pub fn text(
         nodes: HashMap::new(),
         screen: Screen::of_stdout(),
     };
-    let mut analysis = Analysis::new(options, setting)?;
-    let mut names = Names::default();
-    let clusters = analysis.filter().clusters;
-    let only = if let [one] = clusters.as_slice() { Some(one.as_str()) } else { None };
-    archive.rows(analysis.window(), only, &mut names, &mut |rows, names| {
-        analysis.add(rows, names);
-    })?;
-    Ok(analysis.text(&names)?)
+    archive.consistently(|manifest| {
+        let mut analysis = Analysis::new(options.clone(), setting.clone())?;
+        let mut names = Names::default();
+        let clusters = analysis.filter().clusters;
+        let only = if let [one] = clusters.as_slice() { Some(one.as_str()) } else { None };
+        let window = analysis.window();
+        let all = archive.rows(manifest, window, only, &mut names, &mut |rows, names| {
+            analysis.add(rows, names);
+        })?;
+        Ok(if all { Some(analysis.text(&names)?) } else { None })
+    })
 }

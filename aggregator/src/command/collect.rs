@@ -13,6 +13,7 @@ use crate::collect::{CollectError, Collected};
 use crate::config::{Config, Location};
 use crate::output::progress::Progress;
 use crate::shutdown::Shutdown;
+use crate::source::slurm::command::CommandError;
 
 /// How long to wait for another collection.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -70,15 +71,19 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
         let (config, archive) = (config.clone(), archive.clone());
         tokio::task::spawn_blocking(move || {
             let progress = Progress::new("collecting");
-            let lock = archive.lock(PATIENCE, || {
+            let lock = archive.lock_unless(PATIENCE, &*order.stop, || {
                 progress.say("another steward is changing the archive; waiting for it");
             })?;
+            let Some(lock) = lock else { return Err(CommandError::Stopped.into()) };
             let done = site::collect(&config, &archive, &order, lock, &progress);
             progress.end();
             done
         })
     };
-    let done = work.await??;
+    let done = match work.await? {
+        Err(error) if error.is_stop() => return Err(Interrupted.into()),
+        done => done?,
+    };
     if done.iter().any(|(_, end)| end.as_ref().is_err_and(CollectError::is_stop)) {
         return Err(Interrupted.into());
     }
@@ -89,7 +94,8 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
             Ok(collected) => text += &line(collected),
             Err(error) => {
                 failed += 1;
-                text += &format!("{cluster}: failed, nothing of it was kept: {error}\n");
+                let kept = if error.is_kept() { "collected, but" } else { "nothing was kept:" };
+                text += &format!("{cluster}: failed, {kept} {error}\n");
             }
         }
     }
@@ -115,7 +121,8 @@ fn line(collected: &Collected) -> String {
     let mut text =
         format!("{cluster}: {runs} runs new or changed, of {rows} rows in {days} days\n");
     if *malformed > 0 {
-        text += &format!("  {malformed} jobs could not be read; their text is kept in raw\n");
+        let kept = if collected.keeps_raw { "kept in raw" } else { "not kept (archive.raw)" };
+        text += &format!("  {malformed} jobs could not be read; their text is {kept}\n");
     }
     if *odd > 0 {
         text += &format!("  {odd} values could not be read and are absent\n");

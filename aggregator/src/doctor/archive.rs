@@ -139,7 +139,7 @@ fn by_listing(archive: &Archive) -> Finding {
 fn files(archive: &Archive, is_there: &IsThere<'_>) -> Finding {
     let rebuild = "`steward archive rebuild` makes missing files anew from raw";
     let mut missing: Vec<String> = Vec::new();
-    let seen = archive.consistently(|manifest| {
+    let seen = archive.consistently::<_, ArchiveError>(|manifest| {
         missing.clear();
         let mut count = 0;
         for (name, cluster) in &manifest.clusters {

@@ -92,7 +92,7 @@ pub fn run(archive: &Archive, lock: Lock, order: &Order<'_>) -> Result<(Gone, Lo
     enter(&mut change.manifest.forgotten, order, before);
     let lock = change.commit()?;
     for name in empty {
-        archive.shelf().delete(&name)?;
+        archive.shelf().delete(&name).map_err(ArchiveError::after_change)?;
     }
     Ok((gone, lock))
 }

@@ -20,7 +20,7 @@ use crate::archive::manifest::{self, Cluster, Forgotten};
 use crate::archive::processed::ProcessedWriter;
 use crate::archive::raw::Form;
 use crate::archive::raw_read::{RawTable, Version};
-use crate::archive::read::{RunKey, Table};
+use crate::archive::read::{RunKey, Table, times};
 use crate::archive::store::RawFile;
 use crate::archive::{Archive, ArchiveError, Change, Part, agent, carry, ranks, stand_in};
 use crate::collect::Watch;
@@ -77,7 +77,8 @@ pub fn run(
     }
     let lock = change.commit()?;
     for one in &mut done {
-        one.dropped.files = order.retention.drop_raw(archive, &one.cluster, order.now)?;
+        let dropped = order.retention.drop_raw(archive, &one.cluster, order.now);
+        one.dropped.files = dropped.map_err(ArchiveError::after_change)?;
     }
     Ok((done, lock))
 }
@@ -174,20 +175,14 @@ impl<'a> Rebuild<'a> {
     /// Of every run where the version that counts stands.
     fn places(&mut self) -> Result<Vec<Place>, KeepError> {
         let (mut runs, mut agents) = (Winners::default(), Winners::default());
-        for (part, table) in &self.parts {
-            let end = match part {
-                Part::Day(day) => Some(day.start()),
-                Part::Open => None,
-            };
-            for run in table.runs()?.into_keys() {
-                runs.add(Place::new(run, end, PROCESSED, 0));
-            }
-        }
+        let mut collected = Vec::new();
         for file in &self.files {
             self.may_go_on()?;
             let number = runs.file(file.generation);
             agents.file(file.generation);
-            RawTable::open(self.archive, file)?.versions(|place, row| {
+            let table = RawTable::open(self.archive, file)?;
+            collected.push(latest(table.table())?);
+            table.versions(|place, row| {
                 let Some(run) = row.run() else { return };
                 let place = Place::new(run, row.key.end, number, place);
                 if row.form == Form::Agent {
@@ -198,7 +193,50 @@ impl<'a> Rebuild<'a> {
             })?;
         }
         self.agents = agents.finish();
-        Ok(runs.finish())
+        let mut places = runs.finish();
+        self.add_processed(&mut places, &collected)?;
+        Ok(places)
+    }
+
+    /// Adds the runs that stand in `processed` only, or were collected after the version that `raw`
+    /// has of them: rows were not kept then. `collected` is of the raw files.
+    fn add_processed(
+        &self,
+        places: &mut Vec<Place>,
+        collected: &[Option<Timestamp>],
+    ) -> Result<(), KeepError> {
+        let time = |place: &Place| {
+            let file = usize::try_from(place.file).ok()?;
+            collected.get(file).copied().flatten()
+        };
+        let raw = places.len();
+        for (part, table) in &self.parts {
+            self.may_go_on()?;
+            let end = match part {
+                Part::Day(day) => Some(day.start()),
+                Part::Open => None,
+            };
+            for (run, (_, at)) in carry::seen(table)? {
+                let new = Place::new(run, end, PROCESSED, 0);
+                let kept = places.get(..raw).unwrap_or_default();
+                let Ok(known) = kept.binary_search_by_key(&run, Place::run) else {
+                    places.push(new);
+                    continue;
+                };
+                let agent = self.agents.binary_search_by_key(&run, Place::run).ok();
+                let agent = agent.and_then(|agent| self.agents.get(agent)).and_then(time);
+                if let Some(place) = places.get_mut(known) {
+                    // Of an open run `processed` has the last look, whether or not it has changed:
+                    // that shows when its rows are read.
+                    let both_open = place.part() == Part::Open && *part == Part::Open;
+                    if !both_open && Some(at) > time(place).max(agent) {
+                        *place = new;
+                    }
+                }
+            }
+        }
+        places.sort_unstable_by_key(Place::run);
+        Ok(())
     }
 
     fn may_go_on(&self) -> Result<(), KeepError> {
@@ -219,6 +257,7 @@ impl<'a> Rebuild<'a> {
             writer: ProcessedWriter::new(scratch, change.generation())?,
             agents: self.agents_of(all)?,
             shown: has_stand_ins.then(HashSet::new),
+            as_they_stand: HashSet::new(),
         };
         for places in all.chunk_by(|one, next| one.file == next.file && one.row <= next.row) {
             self.may_go_on()?;
@@ -230,6 +269,10 @@ impl<'a> Rebuild<'a> {
                 let rows: Vec<u32> = places.iter().map(|place| place.row).collect();
                 table.read(&rows, |version| self.version(table.layout(), version, &mut writing))?;
             }
+        }
+        let runs = std::mem::take(&mut writing.as_they_stand);
+        if !runs.is_empty() {
+            self.carry(&runs, &mut writing)?;
         }
         let rows = writing.writer.rows();
         if rows == 0 && part != Part::Open {
@@ -273,6 +316,15 @@ impl<'a> Rebuild<'a> {
             if to.is_double(&run) {
                 return Ok(());
             }
+            if to.part == Part::Open
+                && self
+                    .seen
+                    .get(&version.run)
+                    .is_some_and(|(same, at)| *same != digest && *at > version.collected)
+            {
+                to.as_they_stand.insert(version.run);
+                return Ok(());
+            }
             run.restart = self.ranks.get(&version.run).copied().unwrap_or(0);
             // `raw` has the time of the version; the archive that of the last look at the run.
             let mut collected = match (to.part, self.seen.get(&version.run)) {
@@ -291,6 +343,7 @@ impl<'a> Rebuild<'a> {
             Some(written) => Ok(written?),
             None => {
                 self.done.unreadable += 1;
+                to.as_they_stand.insert(version.run);
                 Ok(())
             }
         }
@@ -337,6 +390,9 @@ struct Writing {
     agents: Measured,
     /// If it has runs under numbers that are not their own: those that came under their own.
     shown: Option<HashSet<u64>>,
+    /// Runs that are taken from `processed` although `raw` has them: what it has is older, or cannot
+    /// be read.
+    as_they_stand: HashSet<RunKey>,
 }
 
 impl Writing {
@@ -350,6 +406,15 @@ impl Writing {
         shown.insert(name);
         false
     }
+}
+
+/// When the last row of a raw file was collected.
+fn latest(table: &Table) -> Result<Option<Timestamp>, ArchiveError> {
+    let mut latest = None;
+    for batch in table.batches(Some(&["collected_at"]), false)? {
+        latest = latest.max(times(&batch?, "collected_at").flatten().max());
+    }
+    Ok(latest)
 }
 
 /// The files of `processed`, except those that are lost or damaged: what is in them is what is to

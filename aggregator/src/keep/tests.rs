@@ -8,8 +8,9 @@ use steward_common::time::Timestamp;
 use super::rebuild::{self, Order};
 use super::retention::Retention;
 use crate::archive::raw::{Form, Key, RawWriter};
+use crate::archive::read::texts;
 use crate::archive::shelf::Directory;
-use crate::archive::{Archive, Day, Part, agent, carry};
+use crate::archive::{Archive, ArchiveError, Day, Part, agent, carry};
 use crate::collect::Watch;
 
 struct Unwatched;
@@ -49,13 +50,16 @@ fn add(archive: &Archive, at: i64, rows: &[(Form, String, Option<i64>)]) {
 
 fn rebuild(archive: &Archive) -> Vec<rebuild::Rebuilt> {
     let lock = archive.lock(Duration::ZERO, || {}).unwrap();
-    let order = Order {
+    rebuild::run(archive, lock, &order(), &Unwatched).unwrap().0
+}
+
+fn order() -> Order<'static> {
+    Order {
         cluster: None,
         now: Timestamp::new(1_000_000),
         retention: Retention::default(),
         stop: &|| false,
-    };
-    rebuild::run(archive, lock, &order, &Unwatched).unwrap().0
+    }
 }
 
 fn plain(state: &str, end: &str) -> String {
@@ -105,6 +109,87 @@ fn the_newest_measurement_of_agents_is_attached_to_the_newest_version() {
     let batch = table.batches(None, false).unwrap().next().unwrap().unwrap();
     let gpu: Vec<Option<f64>> = crate::archive::read::real(&batch, "gpu_used_seconds").collect();
     assert_eq!(gpu, [Some(9.0)]);
+}
+
+/// The states of all runs, of one part after the other.
+fn states(archive: &Archive) -> Vec<String> {
+    let manifest = archive.manifest().unwrap();
+    let cluster = &manifest.clusters["c1"];
+    let days = cluster.days.iter().map(|(day, entry)| (Part::Day(*day), *entry));
+    let mut states = Vec::new();
+    for (part, entry) in days.chain(cluster.open.map(|entry| (Part::Open, entry))) {
+        let table = archive.open("c1", part, entry).unwrap().unwrap();
+        for batch in table.batches(None, false).unwrap() {
+            let batch = batch.unwrap();
+            states.extend(texts(&batch, "state").map(|state| state.unwrap().to_owned()));
+        }
+    }
+    states
+}
+
+/// Takes the raw rows away that were collected from then on, as if they had not been kept.
+fn drop_raw(directory: &std::path::Path, generation: u64) {
+    let raw = directory.join("raw/cluster=c1/date=1970-01-01");
+    for file in std::fs::read_dir(raw).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if name.split('-').next().unwrap().parse::<u64>().unwrap() >= generation {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_was_collected_after_the_last_raw_row_stays() {
+    for (second, expected) in
+        [(plain("COMPLETED", "200"), "COMPLETED"), (plain("SUSPENDED", "Unknown"), "SUSPENDED")]
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let archive = archive(directory.path());
+        add(&archive, 150, &[(Form::Plain, plain("RUNNING", "Unknown"), None)]);
+        let end = (expected == "COMPLETED").then_some(200);
+        add(&archive, 300, &[(Form::Plain, second, end)]);
+        rebuild(&archive);
+        assert_eq!(states(&archive), [expected]);
+        drop_raw(directory.path(), 2);
+        let done = rebuild(&archive);
+        assert_eq!((states(&archive), done[0].carried), (vec![expected.to_owned()], 1));
+    }
+}
+
+#[test]
+fn a_run_whose_raw_rows_cannot_be_read_stays_as_it_stands() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = archive(directory.path());
+    add(&archive, 150, &[(Form::Plain, plain("COMPLETED", "200"), Some(200))]);
+    rebuild(&archive);
+    add(&archive, 300, &[(Form::Plain, "7 what is this".to_owned(), Some(200))]);
+    let done = rebuild(&archive);
+    assert_eq!((done[0].unreadable, done[0].carried), (1, 1));
+    assert_eq!(states(&archive), ["COMPLETED"]);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_now_is_not_taken_for_damaged() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = archive(directory.path());
+    add(&archive, 150, &[(Form::Plain, plain("COMPLETED", "200"), Some(200))]);
+    rebuild(&archive);
+    let path = directory.path().join("processed/cluster=c1/1970-01-01.parquet");
+    let whole = std::fs::read(&path).unwrap();
+    // Half of it is damage, and is made anew.
+    std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    assert_eq!(rebuild(&archive)[0].runs, 1);
+    // Reading a directory fails as reading from a disk does that is gone.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    let day = Day::of(Timestamp::new(200));
+    let entry = archive.manifest().unwrap().clusters["c1"].days[&day];
+    let failed = archive.open("c1", Part::Day(day), entry).map(|_| ()).unwrap_err();
+    assert!(matches!(failed, ArchiveError::File { .. }), "{failed:?}");
+    let lock = archive.lock(Duration::ZERO, || {}).unwrap();
+    let failed = rebuild::run(&archive, lock, &order(), &Unwatched).map(|_| ()).unwrap_err();
+    assert!(failed.to_string().contains("Is a directory"), "{failed}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl Winners {
             usize::try_from(place.file).ok().and_then(|file| self.generations.get(file)).copied()
         };
         // In one generation a run that has ended counts more than one that has not, as when it is
-        // collected; and what stands in no raw file counts least.
+        // collected.
         let order = |place: &Place| {
             let worth = (generation(place), place.day != OPEN, Reverse(place.day), place.file);
             (place.job, place.submit, Reverse(worth), place.row)
@@ -139,13 +139,12 @@ mod tests {
         let ended = |day: i64| Some(Timestamp::new(day * DAY));
         winners.add(Place::new(run(1, 5), None, new, 0));
         winners.add(Place::new(run(1, 5), ended(9), old, 7));
-        winners.add(Place::new(run(1, 5), ended(9), PROCESSED, 0));
-        winners.add(Place::new(run(2, 5), ended(9), PROCESSED, 0));
+        winners.add(Place::new(run(2, 5), ended(9), old, 0));
         winners.add(Place::new(run(1, 4), ended(8), old, 3));
         let mut places = winners.finish();
         assert_eq!(
             places.iter().map(|p| (p.run(), p.file)).collect::<Vec<_>>(),
-            [(run(1, 4), old), (run(1, 5), new), (run(2, 5), PROCESSED),]
+            [(run(1, 4), old), (run(1, 5), new), (run(2, 5), old),]
         );
         assert_eq!(ranks(&places), HashMap::from([(run(1, 5), 1)]));
         by_part(&mut places);

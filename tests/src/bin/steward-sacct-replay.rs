@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use steward_tests::sacct_text::{Request, Store, help_format, json, request, rows};
+use steward_tests::sacct_text::{Request, Store, help_format, json, of_format, request, rows};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -18,7 +18,9 @@ fn main() -> ExitCode {
         eprintln!("usage: steward-sacct-replay DIRECTORY ARGUMENT…");
         return ExitCode::from(2);
     };
-    match answer(&Store::new(Path::new(&directory)), arguments) {
+    let format = std::env::var("SLURM_TIME_FORMAT").unwrap_or_default();
+    let store = Store::new(Path::new(&directory)).sealed(of_format(&format));
+    match answer(&store, arguments) {
         Ok(()) => ExitCode::SUCCESS,
         // As sacct, whose reader went away.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::FAILURE,

@@ -59,7 +59,11 @@ pub fn json(layout: &Layout, runs: &[Vec<u8>]) -> Value {
             let text = String::from_utf8_lossy(run);
             let rows = cut(layout, &text);
             let of = |row: usize, field| rows[row][layout.place(field).expect("a field")];
-            let number = |field| of(0, field).parse::<u64>().ok();
+            // Without what stands behind a time.
+            let digits = |text: &'_ str| -> Option<u64> {
+                text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+            };
+            let number = |field| digits(of(0, field));
             let steps: Vec<Value> = (1..rows.len())
                 .map(|row| json!({ "step": { "name": of(row, Field::JobName) } }))
                 .collect();

@@ -1,10 +1,12 @@
-//! A job as `sacct -P -n --noconvert` of Slurm 22.05 prints it, with `SLURM_TIME_FORMAT=%s`.
+//! A job as `sacct -P -n --noconvert` of Slurm 22.05 prints it, with `SLURM_TIME_FORMAT=%s` and
+//! [`SEAL`] behind that.
 
 use std::io::Write;
 
 use steward_common::slurm::sacct::{DELIMITER, Field, Layout};
 
 use super::job::{Job, Kind, Label, State, Step};
+use super::seal::SEAL;
 
 /// Writing to memory does not fail.
 macro_rules! put {
@@ -59,10 +61,10 @@ fn job_field(job: &Job, field: Field, out: &mut Vec<u8>) {
         }
         Field::ExitCode => exit(job.exit, out),
         Field::DerivedExitCode => exit((0, job.exit.1), out),
-        Field::Submit => put!(out, "{}", job.submit),
-        Field::Eligible => put!(out, "{}", job.eligible()),
+        Field::Submit => put!(out, "{}{SEAL}", job.submit),
+        Field::Eligible => put!(out, "{}{SEAL}", job.eligible()),
         Field::Start => match (job.start, job.state) {
-            (Some(start), _) => put!(out, "{start}"),
+            (Some(start), _) => put!(out, "{start}{SEAL}"),
             (None, State::Pending) => out.extend(b"Unknown"),
             (None, _) => out.extend(b"None"),
         },
@@ -174,7 +176,7 @@ impl Of<'_> {
             Field::ExitCode if step.kind == Kind::Extern => exit((0, 0), out),
             Field::ExitCode => exit(job.exit, out),
             Field::Submit | Field::Eligible | Field::Start => {
-                put!(out, "{}", job.start.unwrap_or(0));
+                put!(out, "{}{SEAL}", job.start.unwrap_or(0));
             }
             Field::End => end(job, out),
             Field::Elapsed => put!(out, "{}", job.elapsed),
@@ -253,7 +255,7 @@ fn label(job: &Job, out: &mut Vec<u8>) {
 
 fn end(job: &Job, out: &mut Vec<u8>) {
     match job.end {
-        Some(end) => put!(out, "{end}"),
+        Some(end) => put!(out, "{end}{SEAL}"),
         None => out.extend(b"Unknown"),
     }
 }

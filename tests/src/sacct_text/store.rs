@@ -8,16 +8,17 @@ use std::path::{Path, PathBuf};
 use steward_common::slurm::sacct::{DELIMITER, Layout};
 
 use super::job::{Job, State};
+use super::seal;
 
 /// Name of the file of those that have not ended.
 const OPEN: &str = "open";
 /// Name of the file that is written last.
-const LAYOUT: &str = "layout";
+const LAYOUT: &str = "fields";
 /// A run that goes on.
 const NEVER: u64 = u64::MAX;
 const DAY: u64 = 86_400;
-/// Pieces that are longer go from file to pipe without a way through this process.
-const LARGE: u64 = 64 << 10;
+/// How much is sent at a time.
+const LARGE: u64 = 256 << 10;
 
 /// Where a run stands, and when it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,13 +169,20 @@ fn partition_point(
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
+    seal: Vec<u8>,
 }
 
 impl Store {
     /// The store in this directory.
     #[must_use]
     pub fn new(directory: &Path) -> Store {
-        Store { directory: directory.to_owned() }
+        Store { directory: directory.to_owned(), seal: Vec::new() }
+    }
+
+    /// The same with a seal behind every time.
+    #[must_use]
+    pub fn sealed(self, seal: &str) -> Store {
+        Store { seal: seal.as_bytes().to_vec(), ..self }
     }
 
     /// The files of text, in the order of the days.
@@ -231,7 +239,7 @@ impl Store {
                     text.seek(SeekFrom::Start(entry.offset))?;
                     let mut bytes = Vec::new();
                     (&mut text).take(entry.length).read_to_end(&mut bytes)?;
-                    found.push((entry.order, bytes));
+                    found.push((entry.order, seal::put(bytes, &self.seal)));
                     place += 1;
                 }
             }
@@ -265,6 +273,11 @@ impl Store {
         };
         let mut sent = 0;
         let mut buffer = Vec::new();
+        let mut send = |buffer: Vec<u8>| {
+            let text = seal::put(buffer, &self.seal);
+            sent += text.len() as u64;
+            out.write_all(&text)
+        };
         for piece in pieces.chunk_by(joins) {
             let (Some((number, first)), Some((_, last))) = (piece.first(), piece.last()) else {
                 continue;
@@ -272,21 +285,20 @@ impl Store {
             let file = &mut files[*number];
             file.seek(SeekFrom::Start(first.offset))?;
             let length = last.offset + last.length - first.offset;
-            let mut part = file.take(length);
-            sent += length;
-            if length >= LARGE {
-                out.write_all(&buffer)?;
-                buffer.clear();
-                io::copy(&mut part, out)?;
-            } else {
-                part.read_to_end(&mut buffer)?;
+            let mut left = length;
+            while left > 0 {
+                let part = left.min(LARGE);
+                file.take(part).read_to_end(&mut buffer)?;
+                left -= part;
                 if buffer.len() as u64 >= LARGE {
-                    out.write_all(&buffer)?;
-                    buffer.clear();
+                    // A seal has no line end in it, so none is cut in two.
+                    let end = memchr::memrchr(b'\n', &buffer).map_or(0, |at| at + 1);
+                    let rest = buffer.split_off(end);
+                    send(std::mem::replace(&mut buffer, rest))?;
                 }
             }
         }
-        out.write_all(&buffer)?;
+        send(buffer)?;
         out.flush()?;
         Ok(sent)
     }
@@ -299,7 +311,7 @@ impl Store {
     }
 
     /// Says that all is written: rows of this layout.
-    pub(super) fn seal(&self, layout: &Layout) -> io::Result<()> {
+    pub(super) fn close(&self, layout: &Layout) -> io::Result<()> {
         fs::write(self.directory.join(LAYOUT), layout.names())
     }
 }

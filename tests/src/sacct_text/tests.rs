@@ -164,7 +164,7 @@ fn the_command_line_is_that_of_sacct() {
         assert!(ask(wrong).is_err(), "{wrong:?}");
     }
     assert_eq!(
-        ask(&["--state=CANCELLED", "-S", "2026-11-15", "-E", "2026-11-16"]),
+        ask(&["--state=CANCELLED,DEADLINE", "-S", "2026-11-15", "-E", "2026-11-16"]),
         Ok(Request::Cancelled(NOW - DAY, NOW))
     );
     assert_eq!(ask(&["--jobs=7,9"]), Ok(Request::Jobs(vec![7, 9], layout.clone())));

@@ -1,18 +1,20 @@
 //! sacct's answer, read as a stream: bytes become rows, rows become the jobs they belong to.
 //!
-//! A name, a comment or a command line may hold line ends and delimiters, so a line is not a row.
-//! Every row ends with the id it begins with ([`Layout`]); a row is whole when its number of
-//! fields is right and that holds. What is not whole is handed on as it came.
+//! A name, a comment or a command line may hold line ends and delimiters, so a line is not a row: a
+//! row begins where a line has a submission with this call's [`Seal`] on it, which no user can
+//! know, and goes up to the next. It is whole when its number of fields is right and it ends with
+//! the id it begins with ([`Layout`]). What is not whole is handed on as it came, without seals.
 
 use std::io::{self, Read};
 use std::ops::Range;
 
-use steward_common::slurm::sacct::{DELIMITER, Layout, Row};
+use steward_common::slurm::sacct::{Field, Layout, Row};
 
 use super::marks;
+use super::seal::{self, Seal};
 
 /// How much is read at a time. A job with very many steps makes the buffer grow beyond it.
-const BLOCK: usize = 1 << 20;
+const BLOCK: usize = if cfg!(test) { 50 } else { 1 << 20 };
 
 /// A job with more text than this is no job: the answer is not sacct's.
 const LARGEST: usize = 1 << 30;
@@ -25,6 +27,8 @@ pub enum Piece<'a> {
     Broken {
         /// The job's number, if the text begins with one.
         id: Option<&'a str>,
+        /// When it was submitted, if the text begins with the job's own row.
+        submit: Option<&'a str>,
         /// All its lines as they came.
         bytes: &'a [u8],
     },
@@ -87,31 +91,30 @@ impl Span {
 /// Reads an answer.
 pub struct Lines<'l> {
     layout: &'l Layout,
-    /// The buffer, of which the first `filled` bytes are text.
+    seal: &'l Seal,
+    /// The buffer, of which the first `filled` bytes were read.
     bytes: Vec<u8>,
     filled: usize,
+    /// So many bytes are text without seals; in what follows a seal may begin.
+    clean: usize,
+    /// Where seals were.
+    seals: Vec<u32>,
     marks: Vec<u32>,
     mended: Vec<u32>,
     rows: Vec<Span>,
 }
 
-/// What stands at a place of the text.
-enum Found {
-    Whole(Span),
-    /// Not a whole row; the next begins behind it.
-    Broken,
-    /// Cannot be told before more is read.
-    Unfinished,
-}
-
 impl<'l> Lines<'l> {
-    /// A reader of rows of this layout.
+    /// A reader of rows of this layout, whose times have this seal on them.
     #[must_use]
-    pub fn new(layout: &'l Layout) -> Lines<'l> {
+    pub fn new(layout: &'l Layout, seal: &'l Seal) -> Lines<'l> {
         Lines {
             layout,
+            seal,
             bytes: Vec::new(),
             filled: 0,
+            clean: 0,
+            seals: Vec::new(),
             marks: Vec::new(),
             mended: Vec::new(),
             rows: Vec::new(),
@@ -127,16 +130,30 @@ impl<'l> Lines<'l> {
         mut answer: impl Read,
         mut visit: impl FnMut(Piece<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.filled = 0;
+        (self.filled, self.clean) = (0, 0);
+        self.seals.clear();
         let mut block = BLOCK;
+        let mut is_sealed = false;
         loop {
             let ended = self.fill(&mut answer, block)?;
+            self.unseal(ended);
+            is_sealed |= !self.seals.is_empty();
+            if ended && self.filled > 0 && !is_sealed {
+                let why = "its times are not as SLURM_TIME_FORMAT says; \
+                           slurm.sacct must pass its environment on to sacct";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, why).into());
+            }
             let done = self.jobs(ended, &mut visit)?;
             if ended {
                 return Ok(());
             }
             self.bytes.copy_within(done..self.filled, 0);
             self.filled -= done;
+            self.clean -= done;
+            self.seals.drain(..self.seals.partition_point(|at| (*at as usize) < done));
+            for at in &mut self.seals {
+                *at -= done as u32;
+            }
             // Nothing was whole: the job is larger than the block.
             block = if done == 0 { block * 2 } else { BLOCK.max(self.filled * 2) };
             if block > LARGEST {
@@ -172,6 +189,26 @@ impl<'l> Lines<'l> {
         Ok(false)
     }
 
+    /// Takes the seals out of what was read, and keeps in mind where they were.
+    fn unseal(&mut self, ended: bool) {
+        let (mut from, mut to) = (self.clean, self.clean);
+        while let Some(at) = self.seal.find(&self.bytes, from..self.filled) {
+            if to < from {
+                self.bytes.copy_within(from..at, to);
+            }
+            to += at - from;
+            self.seals.push(to as u32);
+            from = at + seal::LENGTH;
+        }
+        if from > to {
+            self.bytes.copy_within(from..self.filled, to);
+            self.filled -= from - to;
+        }
+        // A seal may have come in part; whoever comes back to it finds it whole.
+        let held = if ended { 0 } else { (self.filled - to).min(seal::LENGTH - 1) };
+        self.clean = self.filled - held;
+    }
+
     /// Shows all jobs that are complete in the buffer; how many bytes that were.
     fn jobs<E>(
         &mut self,
@@ -181,7 +218,7 @@ impl<'l> Lines<'l> {
         self.marks.clear();
         self.mended.clear();
         self.rows.clear();
-        let bytes = self.bytes.get(..self.filled).unwrap_or_default();
+        let bytes = self.bytes.get(..self.clean).unwrap_or_default();
         marks::find(bytes, 0, &mut self.marks);
         let text = text_of(bytes);
         let mut view = View {
@@ -189,6 +226,8 @@ impl<'l> Lines<'l> {
             bytes,
             text: &text,
             marks: &self.marks,
+            submit: self.layout.place(Field::Submit).unwrap_or(usize::MAX >> 1),
+            seals: &self.seals,
             mended: &mut self.mended,
             rows: &mut self.rows,
         };
@@ -202,6 +241,10 @@ struct View<'b> {
     bytes: &'b [u8],
     text: &'b str,
     marks: &'b [u32],
+    /// The place of the submission in a row.
+    submit: usize,
+    /// Where seals were, from the row on that is looked at.
+    seals: &'b [u32],
     mended: &'b mut Vec<u32>,
     rows: &'b mut Vec<Span>,
 }
@@ -213,36 +256,40 @@ impl<'b> View<'b> {
         visit: &mut impl FnMut(Piece<'_>) -> Result<(), E>,
     ) -> Result<usize, E> {
         let (mut mark, mut start) = (0, 0);
-        // The job that is being gathered: where it begins, and whether a row of it is broken.
-        let (mut job_start, mut broken) = (0, false);
+        // Only what comes before the first row of all is none.
+        let Some(mut is_row) = self.begins_row(0, ended) else { return Ok(0) };
+        // The job that is being gathered: where it begins, its number, the first mark of its own
+        // row, and whether a row of it is broken.
+        let (mut job_start, mut job, mut broken) = (0, job_id(self.from(0)), false);
+        let mut own = None;
         while mark < self.marks.len() {
-            let found = self.row_at(start, mark, ended);
-            let next_mark = match &found {
-                Found::Unfinished => break,
-                Found::Whole(span) => self.mark_after(span),
-                Found::Broken => self.broken_until(mark),
-            };
+            let Some((row, next_mark)) = self.row_at(start, mark, ended) else { break };
+            let row = row.filter(|_| is_row);
             let id = job_id(self.from(start));
             let is_own = !self.from(start + id.len()).starts_with('.');
-            if start > job_start && (is_own || id != job_id(self.from(job_start))) {
-                self.show(job_start..start, broken, visit)?;
+            if start > job_start && (is_own || id != job) {
+                self.show(job_start..start, broken.then_some(own), visit)?;
                 self.rows.clear();
-                (job_start, broken) = (start, false);
+                (job_start, job, broken) = (start, id, false);
             }
-            match found {
-                Found::Whole(span) => {
+            if start == job_start {
+                own = (is_own && is_row).then_some(mark);
+            }
+            match row {
+                Some(span) => {
                     // A step without its job: the job's own row is missing.
                     broken |= self.rows.is_empty() && !is_own;
                     self.rows.push(span);
                 }
-                _ => broken = true,
+                None => broken = true,
             }
+            is_row = true;
             let end = next_mark.checked_sub(1).and_then(|last| self.marks.get(last));
             start = end.map_or(start, |at| *at as usize + 1);
             mark = next_mark;
         }
         if ended && start > job_start {
-            self.show(job_start..start, broken, visit)?;
+            self.show(job_start..start, broken.then_some(own), visit)?;
             job_start = start;
         }
         Ok(job_start)
@@ -256,15 +303,16 @@ impl<'b> View<'b> {
     fn show<E>(
         &self,
         place: Range<usize>,
-        broken: bool,
+        broken: Option<Option<usize>>,
         visit: &mut impl FnMut(Piece<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let bytes = self.bytes.get(..place.end).unwrap_or_default();
-        if broken {
+        if let Some(own) = broken {
             let id = job_id(self.from(place.start));
             let id = (!id.is_empty()).then_some(id);
             return visit(Piece::Broken {
                 id,
+                submit: own.and_then(|mark| self.submit_at(mark)),
                 bytes: bytes.get(place.start..).unwrap_or_default(),
             });
         }
@@ -279,87 +327,69 @@ impl<'b> View<'b> {
         }))
     }
 
-    /// The row that begins at `start`, whose first mark is `mark`.
-    fn row_at(&mut self, start: usize, mark: usize, ended: bool) -> Found {
-        let width = self.layout.width();
-        // The usual row: its last field ends with the line, and nothing before it does.
-        let usual = Span { start, marks: mark..mark + width, mended: false };
-        if self.ends_line(mark + width - 1)
-            && !(mark..mark + width - 1).any(|mark| self.ends_line(mark))
-            && usual.row(self.layout, self.text, self.marks, self.mended).is_some()
-        {
-            return Found::Whole(usual);
+    /// The row that begins at `start` and whose first mark is `mark`, if it is whole, and the mark
+    /// behind it. `None` if that cannot be told before more is read.
+    fn row_at(&mut self, start: usize, mark: usize, ended: bool) -> Option<(Option<Span>, usize)> {
+        // The usual row: it ends with a line, and so many fields, and the next begins there.
+        let behind = mark + self.layout.width();
+        let seals = self.seals;
+        if self.ends_line(behind - 1) && self.begins_row(behind, ended)? {
+            let span = Span { start, marks: mark..behind, mended: false };
+            return Some((self.whole(span), behind));
         }
-        let id = first_field(self.from(start));
-        let mut ends: Vec<u32> = Vec::new();
-        let mut line = start;
+        self.seals = seals;
         for at in mark..self.marks.len() {
-            let place = self.marks.get(at).map_or(0, |place| *place as usize);
-            if !self.ends_line(at) {
-                ends.push(place as u32);
-                continue;
-            }
-            // The line ends here. If it ends with our id, so does the row.
-            let field = ends.last().map_or(start, |end| *end as usize + 1);
-            if self.text.get(field..place) == Some(id) && ends.len() + 1 >= width {
-                ends.push(place as u32);
-                let first = self.mended.len();
-                self.mended.extend(&ends);
-                let span = Span { start, marks: first..self.mended.len(), mended: true };
-                let whole = span.row(self.layout, self.text, self.marks, self.mended).is_some();
-                return if whole { Found::Whole(span) } else { Found::Broken };
-            }
-            // Another row begins behind it, so this one never ended.
-            line = place + 1;
-            if self.is_usual(line, at + 1) {
-                return Found::Broken;
+            if self.ends_line(at) && self.begins_row(at + 1, ended)? {
+                return Some((self.mend(start, mark..at), at + 1));
             }
         }
-        if ended || self.bytes.len().saturating_sub(line) > LARGEST {
-            Found::Broken
-        } else {
-            Found::Unfinished
-        }
+        None
     }
 
-    fn is_usual(&self, start: usize, mark: usize) -> bool {
-        let span = Span { start, marks: mark..mark + self.layout.width(), mended: false };
-        self.ends_line(mark + self.layout.width() - 1)
-            && span.row(self.layout, self.text, self.marks, self.mended).is_some()
-    }
-
-    /// The first mark behind what began at `mark` and is no whole row: behind the line that ends
-    /// with the id, or before the next usual row.
-    fn broken_until(&self, mark: usize) -> usize {
-        let start = mark.checked_sub(1).and_then(|before| self.marks.get(before));
-        let start = start.map_or(0, |at| *at as usize + 1);
-        let id = first_field(self.from(start));
-        let mut field = start;
-        for at in mark..self.marks.len() {
-            let place = self.marks.get(at).map_or(0, |place| *place as usize);
-            if self.ends_line(at) {
-                let closed = field > start && self.text.get(field..place) == Some(id);
-                if closed || self.is_usual(place + 1, at + 1) {
-                    return at + 1;
+    /// Whether a row begins where this is the first mark, or the answer ends. `None` if that cannot
+    /// be told before more is read. Is asked from the front to the back.
+    fn begins_row(&mut self, mark: usize, ended: bool) -> Option<bool> {
+        if mark >= self.marks.len() {
+            return ended.then_some(true);
+        }
+        match self.marks.get(mark + self.submit) {
+            Some(at) => {
+                while let Some((_, later)) = self.seals.split_first().filter(|(seal, _)| *seal < at)
+                {
+                    self.seals = later;
                 }
+                Some(self.seals.first() == Some(at))
             }
-            field = place + 1;
+            None => ended.then_some(false),
         }
-        self.marks.len()
+    }
+
+    /// The submission of the row with this first mark: no user's text comes before it.
+    fn submit_at(&self, mark: usize) -> Option<&'b str> {
+        let end = mark + self.submit;
+        let before = end.checked_sub(1).and_then(|before| self.marks.get(before))?;
+        self.text.get(*before as usize + 1..*self.marks.get(end)? as usize)
+    }
+
+    fn whole(&self, span: Span) -> Option<Span> {
+        span.row(self.layout, self.text, self.marks, self.mended).is_some().then_some(span)
+    }
+
+    /// The row with these marks and the one behind them, if it is whole: its texts have line ends.
+    fn mend(&mut self, start: usize, marks: Range<usize>) -> Option<Span> {
+        let first = self.mended.len();
+        for at in marks.start..=marks.end {
+            if at == marks.end || !self.ends_line(at) {
+                self.mended.extend(self.marks.get(at));
+            }
+        }
+        let span = Span { start, marks: first..self.mended.len(), mended: true };
+        self.whole(span)
     }
 
     fn ends_line(&self, mark: usize) -> bool {
         let at = self.marks.get(mark).map(|at| *at as usize);
         at.and_then(|at| self.bytes.get(at)) == Some(&b'\n')
-    }
-
-    fn mark_after(&self, span: &Span) -> usize {
-        if !span.mended {
-            return span.marks.end;
-        }
-        let end = span.marks.end.checked_sub(1).and_then(|last| self.mended.get(last));
-        let end = end.copied().unwrap_or(0);
-        self.marks.partition_point(|at| *at <= end)
     }
 }
 
@@ -379,11 +409,6 @@ pub fn text_of(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     }
 }
 
-fn first_field(text: &str) -> &str {
-    let end = text.bytes().position(|byte| byte == DELIMITER || byte == b'\n');
-    end.and_then(|end| text.get(..end)).unwrap_or(text)
-}
-
 /// The number that the text begins with.
 fn job_id(text: &str) -> &str {
     let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
@@ -391,90 +416,4 @@ fn job_id(text: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use steward_common::slurm::sacct::Field;
-
-    use super::*;
-
-    fn layout() -> Layout {
-        Layout::new(|field| matches!(field, Field::JobIdRaw | Field::State | Field::JobName))
-    }
-
-    /// What a reader sees that gets `step` bytes at a time: each job as its names, or as broken.
-    fn seen(text: &[u8], step: usize) -> Vec<String> {
-        struct Slow<'a>(&'a [u8], usize);
-        impl Read for Slow<'_> {
-            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-                let size = self.0.len().min(self.1).min(into.len());
-                into[..size].copy_from_slice(&self.0[..size]);
-                self.0 = &self.0[size..];
-                Ok(size)
-            }
-        }
-        let (layout, mut seen) = (layout(), Vec::new());
-        Lines::new(&layout)
-            .read(Slow(text, step), |piece| {
-                seen.push(match piece {
-                    Piece::Whole(job) => {
-                        let names: Vec<String> =
-                            job.rows().map(|row| row.get(Field::JobName).to_owned()).collect();
-                        names.join("/")
-                    }
-                    Piece::Broken { id, bytes } => {
-                        format!("!{}:{}", id.unwrap_or("?"), bytes.len())
-                    }
-                });
-                Ok::<(), io::Error>(())
-            })
-            .unwrap();
-        seen
-    }
-
-    fn check(text: &str, expected: &[&str]) {
-        let text = text.replace('~', "\x1f");
-        for step in [1, 7, 1000] {
-            assert_eq!(seen(text.as_bytes(), step), expected, "{text:?} by {step}");
-        }
-    }
-
-    #[test]
-    fn steps_belong_to_the_job_before_them() {
-        check("1~R~a~1\n1.batch~R~b~1.batch\n1.0~R~c~1.0\n2~R~d~2\n", &["a/b/c", "d"]);
-        // Two runs of one job are two jobs here.
-        check("1~R~a~1\n1.0~R~b~1.0\n1~R~a~1\n1.0~R~c~1.0\n", &["a/b", "a/c"]);
-        check("", &[]);
-    }
-
-    #[test]
-    fn a_name_of_several_lines_is_one_row() {
-        check("1~R~a\nb\n\nc~1\n2~R~d~2\n", &["a\nb\n\nc", "d"]);
-        check("1~R~a~1\n1.0~R~x\ny~1.0\n2~R~d\n~2\n", &["a/x\ny", "d\n"]);
-        // The last line may lack its end.
-        check("1~R~a\nb~1", &["a\nb"]);
-    }
-
-    #[test]
-    fn a_name_with_a_delimiter_breaks_its_job_only() {
-        check("1~R~a~1\n2~R~x~y~2\n2.0~R~s~2.0\n3~R~c~3\n", &["a", "!2:22", "c"]);
-        check("1~R~a~1\n1.0~R~x~y\nz~1.0\n3~R~c~3\n", &["!1:24", "c"]);
-    }
-
-    #[test]
-    fn text_that_is_no_row_is_kept_and_the_next_row_is_found() {
-        check("sacct: warning\n1~R~a~1\n", &["!?:15", "a"]);
-        check("1~R\n2~R~b~2\n", &["!1:4", "b"]);
-        check("1~R~a~1\n2.batch~R~b~2.batch\n3~R~c~3\n", &["a", "!2:20", "c"]);
-        check("1~R~a~1\n2~R~b", &["a", "!2:6"]);
-    }
-
-    #[test]
-    fn a_name_that_looks_like_a_row_does_not_become_one_of_another_job() {
-        // The user named the job `x<delimiter>1<line end>9<delimiter>R<delimiter>forged`.
-        check("1~R~x~1\n9~R~forged~1\n2~R~b~2\n", &["x", "!9:13", "b"]);
-    }
-
-    #[test]
-    fn bytes_that_are_no_text_stay_in_their_place() {
-        assert_eq!(seen(b"1\x1fR\x1fa\xff\xfeb\x1f1\n", 1000), ["a??b"]);
-    }
-}
+mod tests;

@@ -4,4 +4,5 @@ pub mod command;
 pub mod lines;
 pub mod marks;
 pub mod sacct;
+pub mod seal;
 pub mod settings;

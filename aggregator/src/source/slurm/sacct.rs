@@ -11,20 +11,20 @@ use steward_common::window::Window;
 
 use super::command::{CommandError, Running};
 use super::lines::{Lines, Piece};
+use super::seal::Seal;
 
-/// Pins what sacct would take from its surroundings: times are seconds since 1970, words English.
-const ENVIRONMENT: &[(&str, &str)] = &[
-    ("TZ", "UTC"),
-    ("SLURM_TIME_FORMAT", "%s"),
-    ("LC_ALL", "C.UTF-8"),
-    ("SACCT_FORMAT", ""),
-    ("SLURM_BITSTR_LEN", "0"),
-];
+/// Pins what sacct would take from its surroundings: words are English. How times are printed is
+/// up to the [`Seal`] of the call.
+const ENVIRONMENT: &[(&str, &str)] =
+    &[("TZ", "UTC"), ("LC_ALL", "C.UTF-8"), ("SACCT_FORMAT", ""), ("SLURM_BITSTR_LEN", "0")];
 
 /// The same for an answer in JSON, where times are numbers anyway: Slurm 22.05 reads its own default
 /// times in this format, cannot read seconds, and then answers without jobs and without an error.
 const JSON_ENVIRONMENT: &[(&str, &str)] =
     &[("TZ", "UTC"), ("SLURM_TIME_FORMAT", "standard"), ("LC_ALL", "C.UTF-8")];
+
+/// States of jobs that may have ended before they were allowed to run.
+const NEVER_RAN: &str = "CANCELLED,DEADLINE";
 
 /// How long sacct may take to say what it knows.
 const HELP_LIMIT: Duration = Duration::from_secs(30);
@@ -143,11 +143,12 @@ impl Sacct {
         arguments
     }
 
-    /// Shows `visit` every job that was waiting or running in the window, or was cancelled in it.
+    /// Shows `visit` every job that was waiting or running in the window, or ended in it.
     ///
-    /// Left to itself sacct leaves out a job that was cancelled before it was allowed to run: one
-    /// that was held, or had a time to begin at. So the cancelled ones are asked for again, by their
-    /// state, and most of them are shown twice.
+    /// Left to itself sacct leaves out a job that ended before it was allowed to run: one that was
+    /// held, or had a time to begin at, and was cancelled. So those that may have ended without
+    /// having run are asked for again, by their state, and most of them are shown twice. Slurm 22.05
+    /// looks at deadlines when a job may run, and not before; that need not stay so.
     ///
     /// # Errors
     /// If the call or the visitor fails; some jobs may have been shown by then.
@@ -162,7 +163,7 @@ impl Sacct {
         arguments.push(format!("--starttime={}", utc(window.from())));
         arguments.push(format!("--endtime={}", utc(window.to())));
         self.read(layout, &arguments, &mut visit)?;
-        arguments.push("--state=CANCELLED".to_owned());
+        arguments.push(format!("--state={NEVER_RAN}"));
         self.read(layout, &arguments, visit)
     }
 
@@ -176,19 +177,18 @@ impl Sacct {
         jobs: &[u32],
         visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
     ) -> Result<(), Failure<E>> {
-        let numbers: Vec<String> = jobs.iter().map(u32::to_string).collect();
         let mut arguments = self.arguments(layout);
-        arguments.push(format!("--jobs={}", numbers.join(",")));
+        arguments.push(by_number(jobs));
         self.read(layout, &arguments, visit)
     }
 
-    /// All that sacct says about a job, as JSON: there every text is whole.
+    /// All that sacct says about jobs, as JSON: there every text is whole.
     ///
     /// # Errors
     /// If it does not answer.
-    pub fn json(&self, job: u32) -> Result<String, CommandError> {
+    pub fn json(&self, jobs: &[u32]) -> Result<String, CommandError> {
         let mut arguments = vec!["--json".to_owned(), "--duplicates".to_owned()];
-        arguments.push(format!("--jobs={job}"));
+        arguments.push(by_number(jobs));
         arguments.extend(self.cluster.iter().map(|cluster| format!("--clusters={cluster}")));
         self.text(&arguments, JSON_ENVIRONMENT, self.limit)
     }
@@ -199,12 +199,20 @@ impl Sacct {
         arguments: &[String],
         visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
     ) -> Result<(), Failure<E>> {
-        let mut running = self.start(arguments, ENVIRONMENT, self.limit)?;
+        let seal = Seal::random()?;
+        let times = seal.time_format();
+        let environment = [ENVIRONMENT, &[("SLURM_TIME_FORMAT", times.as_str())]].concat();
+        let mut running = self.start(arguments, &environment, self.limit)?;
         if let Some(answer) = running.answer() {
-            Lines::new(layout).read(answer, visit)?;
+            Lines::new(layout, &seal).read(answer, visit)?;
         }
         Ok(running.finish()?)
     }
+}
+
+fn by_number(jobs: &[u32]) -> String {
+    let numbers: Vec<String> = jobs.iter().map(u32::to_string).collect();
+    format!("--jobs={}", numbers.join(","))
 }
 
 /// A moment as sacct reads it, in the zone that [`ENVIRONMENT`] names.

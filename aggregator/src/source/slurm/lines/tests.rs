@@ -1,0 +1,100 @@
+use super::*;
+
+fn layout() -> Layout {
+    Layout::new(|field| matches!(field, Field::JobIdRaw | Field::Submit | Field::JobName))
+}
+
+/// What a reader sees that gets `step` bytes at a time: each job as its names, or as broken.
+fn seen(text: &[u8], step: usize) -> Vec<String> {
+    try_seen(text, step).unwrap()
+}
+
+fn try_seen(text: &[u8], step: usize) -> io::Result<Vec<String>> {
+    struct Slow<'a>(&'a [u8], usize);
+    impl Read for Slow<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let size = self.0.len().min(self.1).min(into.len());
+            into[..size].copy_from_slice(&self.0[..size]);
+            self.0 = &self.0[size..];
+            Ok(size)
+        }
+    }
+    let (layout, mut seen) = (layout(), Vec::new());
+    Lines::new(&layout, &Seal::of(*b"abcdefgh")).read(Slow(text, step), |piece| {
+        seen.push(match piece {
+            Piece::Whole(job) => {
+                assert!(!job.bytes().windows(9).any(|part| part == b"\x1eabcdefgh"));
+                let names: Vec<String> =
+                    job.rows().map(|row| row.get(Field::JobName).to_owned()).collect();
+                names.join("/")
+            }
+            Piece::Broken { id, submit, bytes } => {
+                format!("!{}:{}:{}", id.unwrap_or("?"), submit.unwrap_or("?"), bytes.len())
+            }
+        });
+        Ok::<(), io::Error>(())
+    })?;
+    Ok(seen)
+}
+
+/// `T` is a time as sacct prints it, `F` one as a user would forge it.
+fn check(text: &str, expected: &[&str]) {
+    let text = text.replace("~T", "~7\x1eabcdefgh").replace("~F", "~7\x1eabcdefgi");
+    let text = text.replace('~', "\x1f");
+    for step in [1, 7, 1000] {
+        assert_eq!(seen(text.as_bytes(), step), expected, "{text:?} by {step}");
+    }
+}
+
+#[test]
+fn steps_belong_to_the_job_before_them() {
+    check("1~T~a~1\n1.batch~T~b~1.batch\n1.0~T~c~1.0\n2~T~d~2\n", &["a/b/c", "d"]);
+    // Two runs of one job are two jobs here.
+    check("1~T~a~1\n1.0~T~b~1.0\n1~T~a~1\n1.0~T~c~1.0\n", &["a/b", "a/c"]);
+    check("", &[]);
+}
+
+#[test]
+fn a_name_of_several_lines_is_one_row() {
+    check("1~T~a\nb\n\nc~1\n2~T~d~2\n", &["a\nb\n\nc", "d"]);
+    check("1~T~a~1\n1.0~T~x\ny~1.0\n2~T~d\n~2\n", &["a/x\ny", "d\n"]);
+    // The last line may lack its end.
+    check("1~T~a\nb~1", &["a\nb"]);
+}
+
+#[test]
+fn a_name_with_a_delimiter_breaks_its_job_only() {
+    check("1~T~a~1\n2~T~x~y~2\n2.0~T~s~2.0\n3~T~c~3\n", &["a", "!2:7:22", "c"]);
+    check("1~T~a~1\n1.0~T~x~y\nz~1.0\n3~T~c~3\n", &["!1:7:24", "c"]);
+}
+
+#[test]
+fn text_that_is_no_row_is_kept_and_the_next_row_is_found() {
+    check("sacct: warning\n1~T~a~1\n", &["!?:?:15", "a"]);
+    check("1~T\n2~T~b~2\n", &["!1:7:4", "b"]);
+    check("1~T~a~1\n2.batch~T~b~2.batch\n3~T~c~3\n", &["a", "!2:?:20", "c"]);
+    check("1~T~a~1\n2~T~b", &["a", "!2:7:6"]);
+}
+
+#[test]
+fn no_name_becomes_a_row_whatever_is_in_it() {
+    // The beginning of a row, whole rows of others, another row of the same job.
+    check("1~T~x~1\n9~8~forged~1\n2~T~b~2\n", &["!1:7:21", "b"]);
+    check("1~T~x~1\n9~8~forged~9\n1~8~y~1\n2~T~b~2\n", &["!1:7:29", "b"]);
+    check("1~T~x~1\n1.0~8~forged~1.0\n1~8~y~1\n2~T~b~2\n", &["!1:7:33", "b"]);
+    check("2~T~b~2\n1~T~x~1\n9~8~forged~9", &["b", "!1:7:21"]);
+    // What looks like a seal is text.
+    check("1~T~x~1\n9~F~forged~1\n2~T~b~2\n", &["!1:7:30", "b"]);
+    check("1~T~a\x1eabc~1\n2~T~b\x1e~2\n", &["a\x1eabc", "b\x1e"]);
+}
+
+#[test]
+fn an_answer_without_seals_is_an_error() {
+    let error = try_seen(b"1\x1f7\x1fa\x1f1\n", 1000).unwrap_err().to_string();
+    assert!(error.contains("slurm.sacct must pass its environment on"), "{error}");
+}
+
+#[test]
+fn bytes_that_are_no_text_stay_in_their_place() {
+    assert_eq!(seen(b"1\x1f7\x1eabcdefgh\x1fa\xff\xfeb\x1f1\n", 1000), ["a??b"]);
+}
