@@ -188,7 +188,8 @@ impl<'c> Gather<'c> {
 
     fn job(&mut self, job: Job<'_>, wanted: impl Fn(&Run<'_>) -> bool) -> Result<(), CollectError> {
         let context = self.context;
-        let (mut run, oddities) = match run::assemble(job.rows(), &context.cluster) {
+        let wanted = |run: &Run<'_>| wanted(run) && !context.is_forgotten(&run.user, run.submit);
+        let (mut run, oddities) = match run::assemble_if(job.rows(), &context.cluster, wanted) {
             None => return Ok(()),
             Some(Ok(read)) => read,
             Some(Err(oddity)) => {
@@ -197,9 +198,6 @@ impl<'c> Gather<'c> {
                 return self.malformed(id.parse().ok(), job.bytes());
             }
         };
-        if !wanted(&run) || context.is_forgotten(&run.user, run.submit) {
-            return Ok(());
-        }
         let digest = run::digest(job.bytes());
         let count = 1 + u64::from(run.steps);
         self.counts.rows += count;

@@ -12,13 +12,29 @@ use twox_hash::XxHash3_64;
 /// # Errors
 /// If the own row does not say which run it is.
 pub fn assemble<'a>(
+    rows: impl Iterator<Item = Row<'a>>,
+    cluster: &'a str,
+) -> Option<Result<(Run<'a>, Vec<Oddity>), Oddity>> {
+    assemble_if(rows, cluster, |_| true)
+}
+
+/// As [`assemble`], but `None` also if the run is not wanted: what its own row says decides,
+/// before the others are read.
+///
+/// # Errors
+/// If the own row does not say which run it is.
+pub fn assemble_if<'a>(
     mut rows: impl Iterator<Item = Row<'a>>,
     cluster: &'a str,
+    wanted: impl FnOnce(&Run<'a>) -> bool,
 ) -> Option<Result<(Run<'a>, Vec<Oddity>), Oddity>> {
     let mut draft = match Draft::new(&rows.next()?) {
         Ok(draft) => draft,
         Err(oddity) => return Some(Err(oddity)),
     };
+    if !wanted(draft.run()) {
+        return None;
+    }
     for row in rows {
         draft.step(&row);
     }

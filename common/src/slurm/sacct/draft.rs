@@ -150,6 +150,12 @@ impl<'a> Draft<'a> {
         })
     }
 
+    /// What is known so far: of the job's own row all but what it used.
+    #[must_use]
+    pub fn run(&self) -> &Run<'a> {
+        &self.run
+    }
+
     /// Adds the row of a step.
     pub fn step(&mut self, row: &Row<'a>) {
         let mut odd = Oddities(std::mem::take(&mut self.oddities));
