@@ -228,11 +228,16 @@ mod tests {
     fn the_last_days_and_sizes_are_told() {
         let mut cluster = Cluster::default();
         for number in 0..9i64 {
-            let entry =
-                Entry { generation: 1, rows: (number % 7).unsigned_abs(), bytes: 100, jobs: None };
+            let entry = Entry {
+                generation: 1,
+                mark: 0,
+                rows: (number % 7).unsigned_abs(),
+                bytes: 100,
+                jobs: None,
+            };
             cluster.days.insert(day(100 + number), entry);
         }
-        cluster.open = Some(Entry { generation: 1, rows: 2, bytes: 11, jobs: None });
+        cluster.open = Some(Entry { generation: 1, mark: 0, rows: 2, bytes: 11, jobs: None });
         let held = of(&cluster, 110 * DAY);
         assert_eq!((held.runs, held.open, held.processed), (22, 2, (10, 911)));
         // A day on which nothing ended is none of the last with runs.

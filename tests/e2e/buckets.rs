@@ -10,12 +10,13 @@ use steward_tests::sacct_text::Recipe;
 
 /// Prints what differs between two archives, apart from when they were made.
 const COMPARE: &str = r#"
-import glob, os, sys
+import glob, os, re, sys
 import polars as pl
 
+# In a bucket the names of raw files have the mark of their writer.
 def names(root):
     found = (os.path.relpath(path, root) for path in glob.glob(root + "/**", recursive=True) if os.path.isfile(path))
-    return sorted(name for name in found if name != ".lock")
+    return sorted(re.sub(r"/([0-9]{8})-[0-9a-f]{8}-", r"/\1-", name) for name in found if name != ".lock")
 
 def rows(root, layer):
     frame = pl.read_parquet(root + f"/{layer}/**/*.parquet", hive_partitioning=False).drop("collected_at")
@@ -94,10 +95,11 @@ fn a_writer_that_dies_leaves_a_bucket_as_it_was_or_as_it_shall_be() {
     remote.done(&collect);
     storage.script(
         "import json\n\
-         generation = json.load(bucket.Object('a/manifest.json').get()['Body'])['generation']\n\
+         manifest = json.load(bucket.Object('a/manifest.json').get()['Body'])\n\
+         generation, mark = manifest['generation'], manifest['mark']\n\
          for one in list(bucket.objects.filter(Prefix='a/processed/')):\n\
          \x20   if 'open' in one.key:\n\
-         \x20       name = f'a/staging/{generation}/' + one.key[2:]\n\
+         \x20       name = f'a/staging/{generation}-{mark:08x}/' + one.key[2:]\n\
          \x20       bucket.Object(name).copy({'Bucket': bucket.name, 'Key': one.key})\n\
          \x20       one.delete()\n\
          bucket.put_object(Key=f'a/staging/{generation + 1}/processed/cluster=c1/x', Body=b'x')\n",
@@ -162,4 +164,53 @@ fn what_is_wrong_with_a_bucket_is_said() {
     std::fs::remove_file(dir.path().join("secret-key")).unwrap();
     let error = said(&place("x"), &settings, "analyze");
     assert!(error.contains("secret-key"), "{error}");
+}
+
+/// Puts a writer on another machine into the manifest, who began so many minutes ago.
+fn elsewhere(storage: &ObjectStorage, dir: &Path, minutes: u64) {
+    let script = "import json, sys, time\n\
+                  manifest = json.load(bucket.Object('w/manifest.json').get()['Body'])\n\
+                  since = time.time_ns() - int(sys.argv[1]) * 60 * 10**9\n\
+                  manifest['writer'] = {'host': 'far-away', 'process': 7, 'since': since}\n\
+                  bucket.put_object(Key='w/manifest.json', Body=json.dumps(manifest).encode())\n";
+    storage.script(script, &[&minutes.to_string()], dir);
+}
+
+#[test]
+fn two_machines_that_write_at_once_are_kept_apart() {
+    let storage = ObjectStorage::start();
+    let dir = tempfile::tempdir().unwrap();
+    let text = text(dir.path(), 1500);
+    let settings = storage.settings(dir.path());
+    let root = dir.path().join("archive");
+    let local = Centre::new(dir.path(), "local", root.to_str().unwrap(), &text, "");
+    let collect = ["collect", "--days", "3", "--no-summary"];
+    local.done(&collect);
+    // Two state directories: neither sees the other's lock.
+    let one = Centre::new(dir.path(), "one", &place("w"), &text, &settings);
+    let two = Centre::new(dir.path(), "two", &place("w"), &text, &settings);
+    let mut overtaken = 0;
+    for round in 0..4 {
+        let first = one.start(&collect);
+        std::thread::sleep(Duration::from_millis(300 * round));
+        let second = two.start(&collect);
+        for child in [first, second] {
+            let end = child.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&end.stderr);
+            overtaken += usize::from(!end.status.success());
+            let clear = said.contains("another machine has changed the archive meanwhile");
+            assert!(end.status.success() || clear, "{said}");
+        }
+        one.done(&["analyze", "--days", "3"]);
+    }
+    assert!(overtaken > 0);
+    one.done(&collect);
+    assert_eq!(differences(dir.path(), &storage, "w", &["raw"]), "");
+    // One that is known to be at work elsewhere is waited for, but not for ever.
+    elsewhere(&storage, dir.path(), 10);
+    let refused = one.run(&collect);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("far-away has been changing"), "{said}");
+    elsewhere(&storage, dir.path(), 300);
+    one.done(&collect);
 }

@@ -111,7 +111,7 @@ impl Centre {
     /// If it cannot be started.
     pub fn start(&self, args: &[&str]) -> Child {
         let mut command = self.command(args);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
         command.spawn().unwrap_or_else(|error| panic!("steward: {error}"))
     }
 }

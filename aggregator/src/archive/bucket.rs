@@ -13,13 +13,14 @@ use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path as Key;
 use object_store::{
-    ClientConfigKey, Error, GetOptions, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig,
+    ClientConfigKey, Error, GetOptions, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
+    PutPayload, RetryConfig, UpdateVersion,
 };
 use steward_common::causes::with_causes;
 use tempfile::NamedTempFile;
 
 use super::ArchiveError;
-use super::shelf::{Item, Shelf, at};
+use super::shelf::{Before, Item, Shelf, at};
 use crate::config::S3;
 use crate::driver::Driver;
 
@@ -118,7 +119,7 @@ impl Bucket {
             Some(Err(error @ Error::NotFound { .. })) if !no_bucket(&error) => {
                 Err(Failure::Missing(refused(&path, &error)))
             }
-            Some(Err(error @ Error::Precondition { .. })) => {
+            Some(Err(error @ (Error::Precondition { .. } | Error::AlreadyExists { .. }))) => {
                 Err(Failure::Changed(refused(&path, &error)))
             }
             Some(Err(error)) => Err(Failure::Other(refused(&path, &error))),
@@ -157,8 +158,45 @@ impl Bucket {
         self.ask(name, end)?
     }
 
-    /// The object as it was at one moment.
-    fn download(&self, name: &str, to: &mut File) -> Result<(), Failure> {
+    /// What stands under a name.
+    fn tag(&self, name: &str) -> Result<Before, ArchiveError> {
+        let (store, key) = (Arc::clone(&self.store), self.key(name)?);
+        match self.ask(name, async move { store.head(&key).await }) {
+            Ok(found) => Ok(Before::File(found.e_tag)),
+            Err(Failure::Missing(_)) => Ok(Before::Nothing),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// Puts an object over another, which must still be there; its ETag.
+    fn put_over(
+        &self,
+        bytes: Vec<u8>,
+        name: &str,
+        before: &Before,
+    ) -> Result<Option<String>, Failure> {
+        let mode = match before {
+            Before::Nothing => PutMode::Create,
+            Before::File(Some(tag)) => {
+                PutMode::Update(UpdateVersion { e_tag: Some(tag.clone()), version: None })
+            }
+            // A service that names no versions cannot compare them.
+            Before::File(None) => PutMode::Overwrite,
+        };
+        let (store, key) = (Arc::clone(&self.store), self.key(name)?);
+        let (payload, options) = (PutPayload::from(bytes.clone()), PutOptions::from(mode.clone()));
+        let put = async move { store.put_opts(&key, payload, options).await };
+        match self.ask(name, put) {
+            // It says that it does not know conditions; the doctor tells what that means.
+            Err(Failure::Other(error)) if mode != PutMode::Overwrite && is_unknown(&error) => {
+                self.put_over(bytes, name, &Before::File(None))
+            }
+            end => Ok(end?.e_tag),
+        }
+    }
+
+    /// The object as it was at one moment; its ETag.
+    fn download(&self, name: &str, to: &mut File) -> Result<Option<String>, Failure> {
         let path = self.address(name);
         let key = self.key(name)?;
         let (mut from, mut tag): (u64, Option<String>) = (0, None);
@@ -175,7 +213,7 @@ impl Bucket {
             from += bytes.len() as u64;
             tag = found;
             if from >= size {
-                return Ok(());
+                return Ok(tag);
             }
             if bytes.is_empty() {
                 let short = io::Error::from(io::ErrorKind::UnexpectedEof);
@@ -211,6 +249,10 @@ impl Shelf for Bucket {
     }
 
     fn open(&self, name: &str) -> Result<Option<File>, ArchiveError> {
+        Ok(self.open_stamped(name)?.map(|(file, _)| file))
+    }
+
+    fn open_stamped(&self, name: &str) -> Result<Option<(File, Option<String>)>, ArchiveError> {
         let directory = std::env::temp_dir();
         let mut tries = 0;
         loop {
@@ -218,15 +260,60 @@ impl Shelf for Bucket {
             let mut file = tempfile::tempfile_in(&directory).map_err(at(&directory))?;
             tries += 1;
             match self.download(name, &mut file) {
-                Ok(()) => {
+                Ok(tag) => {
                     file.rewind().map_err(at(&directory))?;
-                    return Ok(Some(file));
+                    return Ok(Some((file, tag)));
                 }
                 Err(Failure::Missing(_)) => return Ok(None),
                 Err(Failure::Changed(_)) if tries < TRIES => {}
                 Err(failure) => return Err(failure.into()),
             }
         }
+    }
+
+    fn replace(
+        &self,
+        mut file: NamedTempFile,
+        name: &str,
+        before: &Before,
+    ) -> Result<Option<String>, ArchiveError> {
+        let path = file.path().to_owned();
+        let file = file.as_file_mut();
+        let bytes = file.seek(SeekFrom::End(0)).map_err(at(&path))?;
+        file.rewind().map_err(at(&path))?;
+        let overtaken = || ArchiveError::Overtaken { path: self.address(name) };
+        if bytes > PIECE {
+            // What goes in parts has no condition: all that can be done is to look before.
+            if self.tag(name)? != *before {
+                return Err(overtaken());
+            }
+            self.upload(file, bytes, name)?;
+            return Ok(match self.tag(name)? {
+                Before::File(tag) => tag,
+                Before::Nothing => None,
+            });
+        }
+        let payload = read_piece(file, bytes).map_err(at(&path))?;
+        match self.put_over(payload, name, before) {
+            Err(Failure::Changed(_)) => Err(overtaken()),
+            end => Ok(end?),
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn keeps_apart(&self) -> Result<bool, ArchiveError> {
+        let name = format!("{}/tried-{}", super::STAGING, std::process::id());
+        self.put_over(b"1".to_vec(), &name, &Before::File(None))?;
+        let other = Before::File(Some("\"0\"".to_owned()));
+        let kept = [&Before::Nothing, &other]
+            .map(|before| self.put_over(b"2".to_vec(), &name, before))
+            .into_iter()
+            .all(|end| matches!(end, Err(Failure::Changed(_))));
+        self.delete(&name)?;
+        Ok(kept)
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<(), ArchiveError> {
@@ -304,6 +391,12 @@ impl From<Failure> for ArchiveError {
 /// whose bucket is not there is a mistake.
 fn no_bucket(error: &Error) -> bool {
     with_causes(error).contains("NoSuchBucket")
+}
+
+/// Whether the service does not know what it was asked for.
+fn is_unknown(error: &ArchiveError) -> bool {
+    let text = error.to_string();
+    text.contains("NotImplemented") || text.contains("501 ")
 }
 
 fn refused(path: &Path, error: &Error) -> ArchiveError {

@@ -77,7 +77,7 @@ impl Archive {
         files: &mut Vec<Listed>,
     ) -> Result<(), ArchiveError> {
         // Files that were written anew and are not in their places yet.
-        let staging = staged(manifest.generation, "");
+        let staging = staged(manifest.generation, manifest.mark, "");
         let waiting: HashMap<String, u64> = self
             .shelf()
             .list(staging.trim_end_matches('/'))?
@@ -85,7 +85,7 @@ impl Archive {
             .map(|item| (item.name, item.bytes))
             .collect();
         for file in self.raw_files(cluster, manifest.generation)? {
-            let new = staged(manifest.generation, &file.item.name);
+            let new = staged(manifest.generation, manifest.mark, &file.item.name);
             let (name, bytes) = match waiting.get(&new) {
                 Some(bytes) => (new, *bytes),
                 None => (file.item.name, file.item.bytes),

@@ -26,6 +26,9 @@ pub struct Manifest {
     pub schema: u32,
     /// Raised by one with every change.
     pub generation: u64,
+    /// The mark of its writer, where two may write the same generation; else 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub mark: u32,
     /// By cluster.
     pub clusters: BTreeMap<String, Cluster>,
     /// Users whose jobs must not come back.
@@ -34,6 +37,30 @@ pub struct Manifest {
     /// Archives of other programs that were taken over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<Import>,
+    /// Who is changing the archive, where machines cannot see each other's locks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writer: Option<Writer>,
+}
+
+/// Somebody who is changing the archive.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Writer {
+    /// The machine.
+    pub host: String,
+    /// The process on it.
+    pub process: u32,
+    /// When it began, in nanoseconds since 1970: no two begin alike.
+    pub since: i64,
+}
+
+impl Writer {
+    /// What tells its files from those of another; never 0.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "any 32 bits of a digest will do")]
+    pub fn mark(&self) -> u32 {
+        let text = format!("{} {} {}", self.host, self.process, self.since);
+        (XxHash3_64::oneshot(text.as_bytes()) as u32).max(1)
+    }
 }
 
 impl Default for Manifest {
@@ -41,9 +68,11 @@ impl Default for Manifest {
         Self {
             schema: SCHEMA,
             generation: 0,
+            mark: 0,
             clusters: BTreeMap::new(),
             forgotten: Vec::new(),
             imports: Vec::new(),
+            writer: None,
         }
     }
 }
@@ -87,6 +116,9 @@ const UNREAD: usize = 1000;
 pub struct Entry {
     /// The generation in which it was written.
     pub generation: u64,
+    /// The mark of its writer, where two may write the same generation; else 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub mark: u32,
     /// Its rows.
     pub rows: u64,
     /// Its size.
@@ -202,6 +234,11 @@ impl Cluster {
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(mark: &u32) -> bool {
+    *mark == 0
+}
+
 mod stretches {
     use super::{Deserialize, Serialize, Stretches, Timestamp, Window};
 
@@ -260,7 +297,7 @@ mod tests {
         let mut manifest = Manifest { generation: 7, ..Manifest::default() };
         let cluster = manifest.clusters.entry("c1".to_owned()).or_default();
         cluster.covered.extend_to(day("2026-11-15"));
-        let entry = Entry { generation: 6, rows: 3, bytes: 99, jobs: Some((7, 9)) };
+        let entry = Entry { generation: 6, mark: 0, rows: 3, bytes: 99, jobs: Some((7, 9)) };
         cluster.days.insert(day("2026-11-15"), entry);
         // One of an earlier version has no numbers of jobs.
         let older = Entry { jobs: None, ..entry };

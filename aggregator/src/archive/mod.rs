@@ -60,7 +60,8 @@ pub fn open(place: &Location, config: &Config) -> Result<Archive, ArchiveError> 
         Location::S3 { bucket, prefix } => {
             let settings = &config.archive.s3;
             let shelf = Arc::new(bucket::Bucket::new(bucket, prefix, settings)?);
-            // Object storage has no locks: who changes the archive does so on one machine.
+            // Object storage has no locks: this one is for this machine, and others are kept away
+            // by the manifest, which says who is writing.
             let service = settings.endpoint.as_deref().unwrap_or_default();
             let digest = XxHash3_64::oneshot(format!("{service} {place}").as_bytes());
             let lock = config.serve.state.join(format!("archive-{digest:016x}.lock"));
@@ -106,6 +107,32 @@ pub enum ArchiveError {
     #[error("another steward is changing the archive ({} is locked); try again later", path.display())]
     Busy {
         /// The lock.
+        path: PathBuf,
+    },
+    /// Another machine is at work.
+    #[error(
+        "{}: {host} has been changing the archive for {minutes} min; try again later (if it died, \
+         what it began is given up {limit} min after it began)",
+        path.display()
+    )]
+    Elsewhere {
+        /// The manifest.
+        path: PathBuf,
+        /// The other machine.
+        host: String,
+        /// For how long.
+        minutes: i64,
+        /// For how long it may.
+        limit: i64,
+    },
+    /// Another machine was quicker.
+    #[error(
+        "{}: another machine has changed the archive meanwhile; nothing of this change is kept; \
+         let one machine collect",
+        path.display()
+    )]
+    Overtaken {
+        /// The manifest.
         path: PathBuf,
     },
     /// A change counts, but what comes after it failed.

@@ -6,6 +6,7 @@
 use super::lock::Lock;
 use super::manifest::{self, Entry, Manifest};
 use super::read::Table;
+use super::shelf::Before;
 use super::{Archive, ArchiveError, Change, Part};
 
 impl Archive {
@@ -22,7 +23,7 @@ impl Archive {
         }
         let path = self.shelf().address(manifest::NAME);
         tracing::warn!(path = %path.display(), "it is lost, and is made anew from the files");
-        self.change_from(lock, self.found()?)
+        self.change_from(lock, self.found()?, Before::Nothing)
     }
 
     /// What the files say.
@@ -46,6 +47,7 @@ impl Archive {
             manifest.generation = manifest.generation.max(generation);
             let entry = Entry {
                 generation,
+                mark: 0,
                 rows: table.rows(),
                 bytes: item.bytes,
                 jobs: table.job_range(),

@@ -18,6 +18,15 @@ pub struct Item {
     pub bytes: u64,
 }
 
+/// What stood under a name when somebody looked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// Nothing.
+    Nothing,
+    /// A file, with what tells it from any other, where the place says that.
+    File(Option<String>),
+}
+
 /// A place that keeps files by name.
 pub trait Shelf: Send + Sync {
     /// For messages: where a file of this name is.
@@ -40,6 +49,42 @@ pub trait Shelf: Send + Sync {
     /// # Errors
     /// If it cannot be opened.
     fn open(&self, name: &str) -> Result<Option<File>, ArchiveError>;
+
+    /// The same with what tells this file from any other that may come to have its name, where the
+    /// place says that.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    fn open_stamped(&self, name: &str) -> Result<Option<(File, Option<String>)>, ArchiveError> {
+        Ok(self.open(name)?.map(|file| (file, None)))
+    }
+
+    /// Puts a file in the place of what was there before, and says what tells it from any other.
+    ///
+    /// # Errors
+    /// If that cannot be done; [`ArchiveError::Overtaken`] if something else is there by now.
+    fn replace(
+        &self,
+        file: NamedTempFile,
+        name: &str,
+        _before: &Before,
+    ) -> Result<Option<String>, ArchiveError> {
+        self.put(file, name)?;
+        Ok(None)
+    }
+
+    /// Whether machines may write to it that do not see each other's locks.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Shelf::replace`] sees that something else is there; tried out.
+    ///
+    /// # Errors
+    /// If that cannot be found out.
+    fn keeps_apart(&self) -> Result<bool, ArchiveError> {
+        Ok(true)
+    }
 
     /// Gives a file another name, in place of one that has it. One that is gone has been renamed.
     ///

@@ -13,13 +13,16 @@ use std::time::Duration;
 
 use super::day::Day;
 use super::lock::Lock;
-use super::manifest::{self, Entry, Manifest};
+use super::manifest::{self, Entry, Manifest, Writer};
 use super::read::Table;
-use super::shelf::{Item, Shelf};
+use super::shelf::{Before, Item, Shelf};
 use super::{ArchiveError, STAGING};
 
 /// How often a reader begins anew because a writer was quicker.
 const TRIES: usize = 20;
+
+/// Minutes after which another machine that is changing the archive is taken for dead.
+const CLAIM: i64 = 120;
 
 /// A part of `processed` of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,9 +91,14 @@ impl Archive {
     /// # Errors
     /// If the manifest cannot be read or is of a later version.
     pub fn manifest(&self) -> Result<Manifest, ArchiveError> {
+        Ok(self.stamped()?.0)
+    }
+
+    /// The same with what stands in its place.
+    fn stamped(&self) -> Result<(Manifest, Before), ArchiveError> {
         let path = self.shelf.address(manifest::NAME);
-        let Some(mut file) = self.shelf.open(manifest::NAME)? else {
-            return Ok(Manifest::default());
+        let Some((mut file, stamp)) = self.shelf.open_stamped(manifest::NAME)? else {
+            return Ok((Manifest::default(), Before::Nothing));
         };
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(super::shelf::at(&path))?;
@@ -105,7 +113,7 @@ impl Archive {
             );
             return Err(ArchiveError::Manifest { path, why });
         }
-        Ok(read)
+        Ok((read, Before::File(stamp)))
     }
 
     /// The file of a part, as this manifest means it. `None` if a later generation has replaced it.
@@ -131,7 +139,7 @@ impl Archive {
         let name = part.name(cluster);
         // While its writer moves it, the file is in one place or the other, or just went from
         // staging to its place between the two looks.
-        for name in [&name, &staged(entry.generation, &name), &name] {
+        for name in [&name, &staged(entry.generation, entry.mark, &name), &name] {
             if let Some(file) = self.shelf.open(name)? {
                 let table = Table::new(file, &self.shelf.address(name))?;
                 if table.generation() == Some(entry.generation) {
@@ -195,7 +203,7 @@ impl Archive {
     /// # Errors
     /// If the archive cannot be read or tidied.
     pub fn change(&self, lock: Lock) -> Result<Change, ArchiveError> {
-        let manifest = self.manifest()?;
+        let (manifest, before) = self.stamped()?;
         // What a writer that died leaves is of the next generation. What is later is of a manifest
         // that is gone, and is not to be taken for rubbish.
         let latest = self.latest()?;
@@ -210,7 +218,7 @@ impl Archive {
             );
             return Err(ArchiveError::Manifest { path, why });
         }
-        self.change_from(lock, manifest)
+        self.change_from(lock, manifest, before)
     }
 
     /// The latest generation of which there are rows.
@@ -223,11 +231,14 @@ impl Archive {
         &self,
         lock: Lock,
         manifest: Manifest,
+        before: Before,
     ) -> Result<Change, ArchiveError> {
-        let recover = Change { archive: self.clone(), manifest, staged: Vec::new(), lock };
-        recover.tidy()?;
-        let mut change = recover;
+        let mut change =
+            Change { archive: self.clone(), manifest, before, staged: Vec::new(), lock };
+        change.claim()?;
+        change.tidy()?;
         change.manifest.generation += 1;
+        change.manifest.mark = change.manifest.writer.as_ref().map_or(0, Writer::mark);
         Ok(change)
     }
 }
@@ -252,8 +263,11 @@ impl RawFile {
     }
 }
 
-pub(super) fn staged(generation: u64, name: &str) -> String {
-    format!("{STAGING}/{generation}/{name}")
+pub(super) fn staged(generation: u64, mark: u32, name: &str) -> String {
+    match mark {
+        0 => format!("{STAGING}/{generation}/{name}"),
+        mark => format!("{STAGING}/{generation}-{mark:08x}/{name}"),
+    }
 }
 
 /// A change that is being made. Nothing of it counts before [`Change::commit`].
@@ -261,6 +275,8 @@ pub struct Change {
     archive: Archive,
     /// What the archive will hold.
     pub manifest: Manifest,
+    /// What stands in the manifest's place.
+    before: Before,
     /// Files that are in staging, by the name of their place.
     staged: Vec<String>,
     lock: Lock,
@@ -282,7 +298,9 @@ impl Change {
     /// The name of a raw file of this generation.
     #[must_use]
     pub fn raw_name(&self, cluster: &str, asked: Day, what: &str) -> String {
-        format!("raw/cluster={cluster}/date={asked}/{:08}-{what}.parquet", self.generation())
+        let (generation, mark) = (self.generation(), self.manifest.mark);
+        let mark = if mark == 0 { String::new() } else { format!("{mark:08x}-") };
+        format!("raw/cluster={cluster}/date={asked}/{generation:08}-{mark}{what}.parquet")
     }
 
     /// Puts a file into staging.
@@ -290,7 +308,7 @@ impl Change {
     /// # Errors
     /// If that cannot be done.
     pub fn stage(&mut self, file: tempfile::NamedTempFile, name: &str) -> Result<(), ArchiveError> {
-        self.archive.shelf.put(file, &staged(self.generation(), name))?;
+        self.archive.shelf.put(file, &staged(self.generation(), self.manifest.mark, name))?;
         self.staged.push(name.to_owned());
         Ok(())
     }
@@ -309,7 +327,8 @@ impl Change {
         let bytes = file.as_file().metadata().map_err(super::shelf::at(file.path()))?.len();
         let table = file.reopen().map_err(super::shelf::at(file.path()))?;
         let jobs = Table::new(table, file.path())?.job_range();
-        let entry = Entry { generation: self.generation(), rows, bytes, jobs };
+        let entry =
+            Entry { generation: self.generation(), mark: self.manifest.mark, rows, bytes, jobs };
         self.stage(file, &part.name(cluster))?;
         let cluster = self.manifest.clusters.entry(cluster.to_owned()).or_default();
         match part {
@@ -326,27 +345,101 @@ impl Change {
     /// # Errors
     /// If the manifest cannot be written: then nothing has changed. If a file cannot be moved, it is
     /// [`ArchiveError::Kept`]: then the change counts, and the next writer moves the file.
-    pub fn commit(self) -> Result<Lock, ArchiveError> {
-        let mut file = self.archive.shelf.scratch()?;
-        let text = serde_json::to_vec_pretty(&self.manifest).map_err(|error| {
-            let path = self.archive.shelf.address(manifest::NAME);
-            ArchiveError::Manifest { path, why: error.to_string() }
-        })?;
-        let path = file.path().to_owned();
-        file.write_all(&text).map_err(super::shelf::at(&path))?;
-        if let Err(error) = self.archive.shelf.put(file, manifest::NAME) {
+    pub fn commit(mut self) -> Result<Lock, ArchiveError> {
+        self.manifest.writer = None;
+        if let Err(error) = self.put_manifest() {
             // It may be there all the same: only the word that it is was lost.
             let is_there = self.archive.manifest().is_ok_and(|found| found == self.manifest);
-            return Err(if is_there { error.after_change() } else { error });
+            match error {
+                // A request that had no answer and was made again.
+                ArchiveError::Overtaken { .. } if is_there => {}
+                error if is_there => return Err(error.after_change()),
+                error => {
+                    self.take_back();
+                    return Err(error);
+                }
+            }
         }
         self.tidy().map_err(ArchiveError::after_change)?;
         Ok(self.lock)
     }
 
+    /// Says in the manifest that we are writing, where locks do not say it. Whoever wrote before and
+    /// still thinks that it may finds another manifest than its own, and cannot put its next one.
+    fn claim(&mut self) -> Result<(), ArchiveError> {
+        if !self.archive.shelf.is_shared() {
+            return Ok(());
+        }
+        let now = jiff::Timestamp::now();
+        let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
+        let nanoseconds = i64::try_from(now.as_nanosecond()).unwrap_or(i64::MAX);
+        // Of our own machine nobody else is writing: we have the lock.
+        if let Some(writer) = self.manifest.writer.take().filter(|writer| writer.host != host) {
+            let minutes = nanoseconds.saturating_sub(writer.since) / 60_000_000_000;
+            if (0..CLAIM).contains(&minutes) {
+                let path = self.archive.shelf.address(manifest::NAME);
+                let host = writer.host;
+                return Err(ArchiveError::Elsewhere { path, host, minutes, limit: CLAIM });
+            }
+        }
+        let process = std::process::id();
+        self.manifest.writer = Some(Writer { host, process, since: nanoseconds });
+        self.before = match self.put_manifest() {
+            Err(ArchiveError::Overtaken { path }) => match self.archive.stamped()? {
+                // A request that had no answer and was made again.
+                (found, before) if found == self.manifest => before,
+                _ => return Err(ArchiveError::Overtaken { path }),
+            },
+            stamp => Before::File(stamp?),
+        };
+        Ok(())
+    }
+
+    /// Why a change failed: if another machine has begun one meanwhile it has tidied up, and what is
+    /// missing is ours.
+    #[must_use]
+    pub fn explain(&self, error: ArchiveError) -> ArchiveError {
+        let is_others = |found: Manifest| found.writer != self.manifest.writer;
+        if !self.archive.shelf.is_shared() || !self.archive.manifest().is_ok_and(is_others) {
+            return error;
+        }
+        self.take_back();
+        ArchiveError::Overtaken { path: self.archive.shelf.address(manifest::NAME) }
+    }
+
+    /// Takes away what we have put where another machine does not look for rubbish: raw files of a
+    /// generation that counts, but is not ours.
+    fn take_back(&self) {
+        let shelf = &self.archive.shelf;
+        let begin = format!("{:08}-{:08x}-", self.generation(), self.manifest.mark);
+        let is_ours =
+            |item: &Item| item.name.rsplit('/').next().is_some_and(|name| name.starts_with(&begin));
+        let items = if self.manifest.mark == 0 { Ok(Vec::new()) } else { shelf.list("raw") };
+        let gone = items.and_then(|items| {
+            items.iter().filter(|item| is_ours(item)).try_for_each(|item| shelf.delete(&item.name))
+        });
+        if let Err(error) = gone {
+            tracing::warn!(%error, "raw rows of a change that does not count stay");
+        }
+    }
+
+    /// Puts the manifest in the place of the one that was there before.
+    fn put_manifest(&self) -> Result<Option<String>, ArchiveError> {
+        let shelf = &self.archive.shelf;
+        let mut file = shelf.scratch()?;
+        let text = serde_json::to_vec_pretty(&self.manifest).map_err(|error| {
+            let path = shelf.address(manifest::NAME);
+            ArchiveError::Manifest { path, why: error.to_string() }
+        })?;
+        let path = file.path().to_owned();
+        file.write_all(&text).map_err(super::shelf::at(&path))?;
+        shelf.replace(file, manifest::NAME, &self.before)
+    }
+
     /// Moves what this generation staged to its place; deletes what no manifest names.
     fn tidy(&self) -> Result<(), ArchiveError> {
         let shelf = &self.archive.shelf;
-        let mine = staged(self.generation(), "");
+        let mine = staged(self.generation(), self.manifest.mark, "");
         for item in shelf.list(STAGING)? {
             match item.name.strip_prefix(&mine) {
                 Some(place) => {

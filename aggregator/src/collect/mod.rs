@@ -178,6 +178,25 @@ pub fn run(
 ) -> Result<(Collected, Lock), CollectError> {
     let layout = retried(request, || Ok(request.sacct.layout()?))?;
     let mut change = archive.change(lock)?;
+    let mut collected = match fill(archive, &mut change, &layout, request, watch) {
+        Err(CollectError::Archive(error)) => return Err(change.explain(error).into()),
+        collected => collected?,
+    };
+    let now = request.terms.now;
+    let lock = change.commit()?;
+    let dropped = request.retention.drop_raw(archive, &request.cluster, now);
+    collected.dropped.files = dropped.map_err(ArchiveError::after_change)?;
+    Ok((collected, lock))
+}
+
+/// Puts what is new into the change.
+fn fill(
+    archive: &Archive,
+    change: &mut Change,
+    layout: &Layout,
+    request: &Request,
+    watch: &dyn Watch,
+) -> Result<Collected, CollectError> {
     let entry = change.manifest.clusters.get(&request.cluster).cloned().unwrap_or_default();
     let units = plan::units(&entry, request.terms);
     watch.begin(units.len());
@@ -197,11 +216,11 @@ pub fn run(
         context.open = table.runs()?.into_keys().collect();
     }
     let mut total = Total::default();
-    for gathered in all(&context, &layout, &units, request, watch)? {
-        total.add(&mut change, &context, gathered)?;
+    for gathered in all(&context, layout, &units, request, watch)? {
+        total.add(change, &context, gathered)?;
     }
-    let waiting = mend::mend(&mut context, request, &layout, &mut change, &mut total)?;
-    ranks::rank(&mut change, &context.cluster, &total.jobs)?;
+    let waiting = mend::mend(&mut context, request, layout, change, &mut total)?;
+    ranks::rank(change, &context.cluster, &total.jobs)?;
     let Counts { rows, runs, odd, measured } = total.counts;
     let entry = change.manifest.clusters.entry(request.cluster.clone()).or_default();
     let mut collected = Collected {
@@ -227,11 +246,8 @@ pub fn run(
         malformed: collected.malformed,
     });
     let now = request.terms.now;
-    collected.dropped.days = request.retention.drop_days(&mut change, &request.cluster, now);
-    let lock = change.commit()?;
-    let dropped = request.retention.drop_raw(archive, &request.cluster, now);
-    collected.dropped.files = dropped.map_err(ArchiveError::after_change)?;
-    Ok((collected, lock))
+    collected.dropped.days = request.retention.drop_days(change, &request.cluster, now);
+    Ok(collected)
 }
 
 /// What the parts add up to.

@@ -39,10 +39,13 @@ fn look(patient: &Patient) -> Vec<Finding> {
             lock(&archive, &mut found);
         }
     }
-    found.push(match &patient.place {
-        Location::Directory(_) => by_reading(&archive),
-        Location::S3 { .. } => by_listing(&archive),
-    });
+    match &patient.place {
+        Location::Directory(_) => found.push(by_reading(&archive)),
+        Location::S3 { .. } => {
+            found.push(by_listing(&archive));
+            found.extend(apart(&archive));
+        }
+    }
     found
 }
 
@@ -106,6 +109,21 @@ fn lock(archive: &Archive, found: &mut Vec<Finding>) {
         }
         // Said above: not ours to write.
         Err(_) => {}
+    }
+}
+
+/// Whether two machines that write at once are kept apart, if they are not.
+fn apart(archive: &Archive) -> Option<Finding> {
+    match archive.shelf().keeps_apart() {
+        Ok(true) => None,
+        Ok(false) => Some(note(
+            "the object storage ignores conditions (If-Match): two machines that change the \
+             archive at once would not notice each other"
+                .to_owned(),
+            "see to it that one machine collects",
+        )),
+        // Who may only read does not write.
+        Err(_) => None,
     }
 }
 
