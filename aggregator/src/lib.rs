@@ -18,4 +18,5 @@ pub mod serve;
 pub mod shutdown;
 pub mod source;
 pub mod status;
+pub mod store;
 pub mod sweep;

@@ -70,6 +70,7 @@ fn summary(config: &Config) -> String {
         ("metrics", format!("http://{}/metrics", config.serve.listen)),
         ("socket", format!("{} ({})", config.serve.socket.display(), config.serve.socket_mode)),
         ("state", config.serve.state.display().to_string()),
+        ("store", config.store().display().to_string()),
     ];
     rows.into_iter().map(|(name, value)| format!("{name:<12} {value}\n")).collect()
 }

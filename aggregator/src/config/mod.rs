@@ -16,7 +16,7 @@ pub use steward_common::config::ConfigError;
 pub use steward_common::span::Span;
 
 pub use section::{
-    Archive, Collect, GroupSource, Groups, Prometheus, Pushgateway, S3, Serve, Slurm,
+    Archive, Collect, GroupSource, Groups, Prometheus, Pushgateway, S3, Serve, Slurm, Store,
 };
 pub use value::{Location, Mode, Zone};
 
@@ -49,6 +49,8 @@ pub struct Config {
     pub groups: Groups,
     /// The service.
     pub serve: Serve,
+    /// The service's memory.
+    pub store: Store,
 }
 
 impl Default for Config {
@@ -64,6 +66,7 @@ impl Default for Config {
             pushgateway: Pushgateway::default(),
             groups: Groups::default(),
             serve: Serve::default(),
+            store: Store::default(),
         }
     }
 }
@@ -201,14 +204,25 @@ impl Config {
                 "must name the groups' users when source is \"config\"",
             );
         }
-        for (key, path) in
-            [("serve.socket", &self.serve.socket), ("serve.state", &self.serve.state)]
-        {
-            if !path.is_absolute() {
+        if self.store.retention_states.0 < HOUR {
+            return refuse("store.retention_states", "must be at least 1h");
+        }
+        for (key, path) in [
+            ("serve.socket", Some(&self.serve.socket)),
+            ("serve.state", Some(&self.serve.state)),
+            ("store.path", self.store.path.as_ref()),
+        ] {
+            if path.is_some_and(|path| !path.is_absolute()) {
                 return refuse(key, "must be an absolute path");
             }
         }
         Ok(())
+    }
+
+    /// The file of the service's memory: as configured, else `steward.db` in `serve.state`.
+    #[must_use]
+    pub fn store(&self) -> PathBuf {
+        self.store.path.clone().unwrap_or_else(|| self.serve.state.join("steward.db"))
     }
 
     /// The zone in which people see days, and schedules times: as configured, else the system's.

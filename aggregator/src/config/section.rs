@@ -167,6 +167,23 @@ pub struct Serve {
     pub state: PathBuf,
 }
 
+/// The service's memory.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Store {
+    /// Its file; see [`super::Config::store`].
+    pub path: Option<PathBuf>,
+    /// How long states of jobs that were seen are kept.
+    #[serde(deserialize_with = "from_text")]
+    pub retention_states: Span,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self { path: None, retention_states: Span(Duration::from_secs(90 * 86_400)) }
+    }
+}
+
 impl Default for Archive {
     fn default() -> Self {
         Self {

@@ -61,6 +61,8 @@ fn senseless_values_are_refused_by_key() {
         ("[groups]\nsource = \"config\"", "groups.members"),
         ("[serve]\nsocket = \"steward.sock\"", "serve.socket"),
         ("[serve]\nstate = \"\"", "serve.state"),
+        ("[store]\npath = \"steward.db\"", "store.path"),
+        ("[store]\nretention_states = \"1m\"", "store.retention_states"),
     ] {
         let message = parse(text).unwrap().check().unwrap_err().to_string();
         assert!(message.starts_with(&format!("{key}: ")), "{text:?}: {message}");
