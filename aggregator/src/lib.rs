@@ -6,6 +6,7 @@ pub mod cli;
 pub mod collect;
 pub mod command;
 pub mod config;
+pub mod current;
 pub mod doctor;
 pub mod driver;
 pub mod jobs;

@@ -156,8 +156,10 @@ impl Groups {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Serve {
-    /// Address for /metrics and /healthz.
+    /// Address for /metrics, /healthz and /api.
     pub listen: SocketAddr,
+    /// Whether jobs and nodes are told there to whoever can reach it.
+    pub api: bool,
     /// The Unix socket at which users of this machine ask.
     pub socket: PathBuf,
     /// Who may connect to it.
@@ -243,6 +245,7 @@ impl Default for Serve {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 9867)),
+            api: true,
             socket: "/run/steward/steward.sock".into(),
             socket_mode: Mode(0o666),
             state: "/var/lib/steward".into(),

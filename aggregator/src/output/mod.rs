@@ -2,12 +2,14 @@
 
 pub mod archive;
 pub mod csv;
+pub mod current;
 pub mod doctor;
 pub mod format;
 pub mod html;
 pub mod jobs;
 pub mod json;
 pub mod markdown;
+pub mod nodes;
 pub mod number;
 pub mod plain;
 pub mod progress;

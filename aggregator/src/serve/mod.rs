@@ -1,5 +1,7 @@
 //! `steward serve`: tasks on their schedules, pages for Prometheus, answers for users.
 
+mod api;
+pub mod board;
 pub mod client;
 mod collecting;
 mod connections;
@@ -7,6 +9,7 @@ pub mod handler;
 pub mod leader;
 mod page;
 pub mod record;
+mod remember;
 mod socket;
 pub mod task;
 mod wire;
@@ -24,6 +27,8 @@ use tokio::task::JoinSet;
 
 use crate::config::Config;
 use crate::shutdown;
+use crate::store::Store;
+use board::Board;
 use leader::Leadership;
 use record::{Counts, Record, State};
 use socket::Socket;
@@ -50,7 +55,7 @@ impl Service {
     /// Makes its tasks and takes its addresses.
     ///
     /// # Errors
-    /// If an address is taken or the state directory cannot be made.
+    /// If an address is taken, the state directory cannot be made or the store not be opened.
     pub async fn new(config: Config) -> anyhow::Result<Self> {
         let config = Arc::new(config);
         let counts = Arc::new(Counts::default());
@@ -66,8 +71,11 @@ impl Service {
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("{address}: serve.listen"))?;
         let socket = Socket::bind(&config.serve.socket, config.serve.socket_mode)?;
+        let store = Store::open(&config.store()).await?;
         let state = State {
             config,
+            board: Arc::new(Board::default()),
+            store,
             started: Timestamp::now(),
             leadership: Arc::new(leadership),
             tasks: tasks.iter().map(|task| Arc::new(Record::new(task.name))).collect(),
@@ -106,6 +114,7 @@ impl Service {
             parts.spawn(task.run(zone, record, Arc::clone(&leadership), stop.clone()));
         }
         parts.spawn(page::serve(listener, Arc::clone(&state), stop.clone()));
+        parts.spawn(remember::run(Arc::clone(&state), stop.clone()));
         parts.spawn(socket.serve(Arc::clone(&state), stop));
         let early = tokio::select! {
             () = shutdown => None,
@@ -122,6 +131,7 @@ impl Service {
                 result = Err(error.into());
             }
         }
+        state.store.close().await;
         // After the last task: until then nobody else may act.
         leadership.release();
         tracing::info!("ended");

@@ -18,6 +18,7 @@ use steward_common::exposition::{CONTENT_TYPE, header as metric_header, line};
 use steward_common::metric::{self, MetricDef};
 use tokio::net::TcpListener;
 
+use super::api;
 use super::connections::Connections;
 use super::leader::Role;
 use super::record::{Collection, Now, State};
@@ -35,11 +36,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves until `shutdown`.
 pub async fn serve(listener: TcpListener, state: Arc<State>, shutdown: Shutdown) {
-    let router = Router::new()
+    let mut router = Router::new()
         .route("/", get(index))
         .route("/metrics", get(metrics))
-        .route("/healthz", get(healthz))
-        .with_state(state);
+        .route("/healthz", get(healthz));
+    if state.config.serve.api {
+        router = router.merge(api::routes());
+    }
+    let router = router.with_state(state);
     let mut connections = Connections::new(MOST);
     loop {
         let accepted = connections.next(&shutdown, || listener.accept()).await;
@@ -63,7 +67,7 @@ pub async fn serve(listener: TcpListener, state: Arc<State>, shutdown: Shutdown)
 }
 
 async fn index() -> &'static str {
-    "steward\n\n/metrics  what the service does, for Prometheus\n/healthz  200 while it leads or waits for the leader\n"
+    "steward\n\n/metrics  what the service does, for Prometheus\n/healthz  200 while it leads or waits for the leader\n/api/v1/clusters  their jobs and nodes, as JSON\n"
 }
 
 async fn metrics(Extract(state): Extract<Arc<State>>) -> Response {

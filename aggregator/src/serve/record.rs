@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use super::board::Board;
 use super::leader::Leadership;
 use crate::config::Config;
+use crate::store::Store;
 
 /// Everything about the service that several of its parts see.
 #[derive(Debug)]
@@ -23,6 +25,10 @@ pub struct State {
     pub tasks: Vec<Arc<Record>>,
     /// What tasks count.
     pub counts: Arc<Counts>,
+    /// The newest snapshot of each cluster.
+    pub board: Arc<Board>,
+    /// What it must not forget.
+    pub store: Store,
     /// Requests at the socket, by command and result.
     pub requests: Mutex<BTreeMap<(&'static str, &'static str), u64>>,
 }
@@ -34,6 +40,8 @@ pub struct Counts {
     pub groups_deleted: AtomicU64,
     /// What collections did.
     pub collections: Mutex<Collections>,
+    /// Tries to write to the store that failed.
+    pub store_failures: AtomicU64,
 }
 
 /// What the collections of this service did.
