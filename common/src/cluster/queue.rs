@@ -179,22 +179,29 @@ fn parse_record(record: &str, desk: &mut Desk) -> Result<CurrentJob, ParseError>
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::time::Duration;
 
     use super::*;
-    use crate::slurm::state::JobState;
 
     /// Recorded from the testbed: see the README beside it.
     const RECORDED: &str = include_str!("../../../tests/fixtures/snapshot-slurm-22.05/squeue.txt");
+    const STATES: &str =
+        include_str!("../../../tests/fixtures/snapshot-slurm-22.05/squeue-states.txt");
 
     #[test]
     fn the_queue_as_text() {
         let jobs = parse(RECORDED).unwrap();
-        let tasks = |state: &JobState| {
-            jobs.iter().filter(|job| job.state == *state).map(CurrentJob::tasks).sum::<u64>()
-        };
-        // As squeue -r counts them: squeue-states.txt.
-        assert_eq!((tasks(&JobState::Pending), tasks(&JobState::Running)), (1003, 6));
+        let mut tasks: BTreeMap<&str, u64> = BTreeMap::new();
+        for job in &jobs {
+            *tasks.entry(job.state.name()).or_default() += job.tasks();
+        }
+        // As squeue -r counts them.
+        let counted = STATES.lines().map(|line| {
+            let (count, state) = line.trim().split_once(' ').unwrap();
+            (state, count.parse().unwrap())
+        });
+        assert_eq!(tasks, counted.collect());
         let find = |name: &str| jobs.iter().find(|job| job.shown_id().ends_with(name)).unwrap();
         let waiting = find("_[3-999%3]");
         assert_eq!(waiting.tasks(), 997);
