@@ -17,11 +17,13 @@
 //! where serde is, in the aggregator.
 
 pub mod class;
+pub mod draft;
 pub mod job;
 pub mod licence;
 pub mod limits;
 pub mod node;
 pub mod partition;
+pub mod queue;
 pub mod reason;
 pub mod record;
 pub mod reservation;
@@ -30,6 +32,7 @@ pub mod share;
 pub mod state;
 pub mod stock;
 pub mod sums;
+pub mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

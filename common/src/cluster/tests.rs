@@ -35,7 +35,7 @@ fn nodes_as_scontrol_lists_them() {
     assert_eq!(reason.author.as_deref(), Some("root"));
     assert!(reason.since.is_some());
     assert_eq!((n3.gres[0].total, n3.gres[0].used, &*n3.gres[0].model), (2, 1, "fake"));
-    assert_eq!(n4.state.to_string(), "MIXED+MAINTENANCE+RESERVED");
+    assert_eq!(n4.state.to_string(), "IDLE+MAINTENANCE+RESERVED");
     assert_eq!(n4.partitions, ["gpu".into()]);
     assert!(n4.booted.is_some());
 }

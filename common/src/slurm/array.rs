@@ -11,8 +11,8 @@ const EXPECTED: &str = "a list of array tasks such as 1,5-9:2%4";
 /// If the text is no such list; one that Slurm cut off (`1,3,...`) is none.
 pub fn count(text: &str) -> Result<u64, ParseError> {
     let wrong = || ParseError::new("array tasks", text, EXPECTED);
-    let list = text.split_once('%').map_or(text, |(list, _)| list);
-    let list = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
+    let list = text.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(text);
+    let list = list.split_once('%').map_or(list, |(list, _)| list);
     let mut sum = 0u64;
     for item in list.split(',') {
         let (range, step) = match item.split_once(':') {
