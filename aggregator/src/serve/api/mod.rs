@@ -203,3 +203,6 @@ async fn node(
         jobs: jobs_on(&snapshot, &name),
     })
 }
+
+#[cfg(test)]
+mod tests;
