@@ -105,8 +105,12 @@ pub struct Draft {
     pub tres_req: Arc<str>,
     /// Generic resources that it holds, a text for each node.
     pub gres: Vec<Arc<str>>,
-    /// Generic resources that it asks for: in all, by node, by task.
-    pub gres_asked: [Arc<str>; 3],
+    /// Generic resources that it asks for in all.
+    pub gres_per_job: Arc<str>,
+    /// The same for each node.
+    pub gres_per_node: Arc<str>,
+    /// The same for each task.
+    pub gres_per_task: Arc<str>,
     /// Time of submission.
     pub submitted: Figure,
     /// Time of eligibility.
@@ -247,7 +251,8 @@ impl Desk {
             }
         }
         if types.is_empty() {
-            let asked = draft.gres_asked.iter().filter_map(|text| gres::parse(text).ok());
+            let asked = [&draft.gres_per_job, &draft.gres_per_node, &draft.gres_per_task];
+            let asked = asked.into_iter().filter_map(|text| gres::parse(text).ok());
             let mut models: Vec<String> = asked
                 .flatten()
                 .filter(|item| item.name == "gpu")
