@@ -103,6 +103,11 @@ impl Service {
         service
     }
 
+    /// Where its pages are.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// Its Unix socket.
     ///
     /// # Panics
