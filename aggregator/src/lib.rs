@@ -16,6 +16,7 @@ pub mod purge;
 pub mod schedule;
 pub mod serve;
 pub mod shutdown;
+pub mod snapshot;
 pub mod source;
 pub mod status;
 pub mod sweep;

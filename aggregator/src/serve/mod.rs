@@ -1,5 +1,6 @@
 //! `steward serve`: tasks on their schedules, pages for Prometheus, answers for users.
 
+pub mod board;
 pub mod client;
 mod collecting;
 mod connections;
