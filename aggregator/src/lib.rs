@@ -17,6 +17,7 @@ pub mod purge;
 pub mod schedule;
 pub mod serve;
 pub mod shutdown;
+pub mod snapshot;
 pub mod source;
 pub mod status;
 pub mod store;

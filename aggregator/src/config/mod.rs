@@ -1,5 +1,6 @@
 //! The centre's settings: strict, typed, with a default for every key.
 
+mod exporter;
 mod section;
 mod value;
 
@@ -15,6 +16,7 @@ use steward_common::config::LOG_LEVELS;
 pub use steward_common::config::ConfigError;
 pub use steward_common::span::Span;
 
+pub use exporter::{Constant, Exporter, Families, Limits};
 pub use section::{
     Archive, Collect, GroupSource, Groups, Prometheus, Pushgateway, S3, Serve, Slurm, Store,
 };
@@ -47,6 +49,8 @@ pub struct Config {
     pub pushgateway: Pushgateway,
     /// Which group a user belongs to.
     pub groups: Groups,
+    /// Snapshots of clusters, and what is exported about them.
+    pub exporter: Exporter,
     /// The service.
     pub serve: Serve,
     /// The service's memory.
@@ -65,6 +69,7 @@ impl Default for Config {
             prometheus: Prometheus::default(),
             pushgateway: Pushgateway::default(),
             groups: Groups::default(),
+            exporter: Exporter::default(),
             serve: Serve::default(),
             store: Store::default(),
         }
@@ -157,6 +162,10 @@ impl Config {
             ("slurm.sacct", &self.slurm.sacct),
             ("slurm.sacctmgr", &self.slurm.sacctmgr),
             ("slurm.scontrol", &self.slurm.scontrol),
+            ("slurm.squeue", &self.slurm.squeue),
+            ("slurm.sinfo", &self.slurm.sinfo),
+            ("slurm.sshare", &self.slurm.sshare),
+            ("slurm.sdiag", &self.slurm.sdiag),
         ] {
             if argv.first().is_none_or(String::is_empty) {
                 return refuse(key, "must name a program");
@@ -204,6 +213,7 @@ impl Config {
                 "must name the groups' users when source is \"config\"",
             );
         }
+        self.exporter.check()?;
         if self.store.retention_states.0 < HOUR {
             return refuse("store.retention_states", "must be at least 1h");
         }

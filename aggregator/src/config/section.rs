@@ -61,6 +61,14 @@ pub struct Slurm {
     pub sacctmgr: Vec<String>,
     /// The same for scontrol.
     pub scontrol: Vec<String>,
+    /// The same for squeue.
+    pub squeue: Vec<String>,
+    /// The same for sinfo.
+    pub sinfo: Vec<String>,
+    /// The same for sshare.
+    pub sshare: Vec<String>,
+    /// The same for sdiag.
+    pub sdiag: Vec<String>,
     /// How long one call may take.
     #[serde(deserialize_with = "from_text")]
     pub timeout: Span,
@@ -205,6 +213,10 @@ impl Default for Slurm {
             sacct: vec!["sacct".to_owned()],
             sacctmgr: vec!["sacctmgr".to_owned()],
             scontrol: vec!["scontrol".to_owned()],
+            squeue: vec!["squeue".to_owned()],
+            sinfo: vec!["sinfo".to_owned()],
+            sshare: vec!["sshare".to_owned()],
+            sdiag: vec!["sdiag".to_owned()],
             timeout: Span(Duration::from_secs(600)),
             parallel: 4,
             retries: 3,

@@ -151,6 +151,21 @@ impl NodeRow {
         sum
     }
 
+    /// Whether this is its base state or one of its flags, in small letters or not.
+    #[must_use]
+    pub fn is(&self, word: &str) -> bool {
+        let words = std::iter::once(&self.state).chain(&self.flags);
+        words.into_iter().any(|own| own.eq_ignore_ascii_case(word))
+    }
+
+    /// Whether something of it is unusable.
+    #[must_use]
+    pub fn is_out(&self) -> bool {
+        let gres = self.gres.iter().map(|stock| &stock.held);
+        let mut all = [&self.cpus, &self.memory_bytes].into_iter().chain(gres);
+        all.any(|held| !held.unusable.is_empty())
+    }
+
     /// The state with its flags, as `idle+drain`.
     #[must_use]
     pub fn whole_state(&self) -> String {

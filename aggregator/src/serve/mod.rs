@@ -27,6 +27,7 @@ use tokio::task::JoinSet;
 
 use crate::config::Config;
 use crate::shutdown;
+use crate::snapshot::{self, Publish};
 use crate::store::Store;
 use board::Board;
 use leader::Leadership;
@@ -114,6 +115,13 @@ impl Service {
             parts.spawn(task.run(zone, record, Arc::clone(&leadership), stop.clone()));
         }
         parts.spawn(page::serve(listener, Arc::clone(&state), stop.clone()));
+        if state.config.exporter.enabled {
+            let (board, leader) = (Arc::clone(&state.board), Arc::clone(&leadership));
+            let publish = Publish::new(move |snapshot| board.put(snapshot));
+            let may_ask = move || leader.leads();
+            let config = Arc::clone(&state.config);
+            parts.spawn(snapshot::watch(config, publish, may_ask, stop.clone()));
+        }
         parts.spawn(remember::run(Arc::clone(&state), stop.clone()));
         parts.spawn(socket.serve(Arc::clone(&state), stop));
         let early = tokio::select! {

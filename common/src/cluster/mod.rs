@@ -11,6 +11,7 @@
 //! - [`Sums`]: the same over many nodes; [`Snapshot::sums`] and [`Snapshot::sums_by_partition`].
 //! - [`CurrentJob`]: one record of the queue; a waiting array of a thousand tasks is one record
 //!   that stands for a thousand ([`CurrentJob::tasks`]).
+//! - [`Tally`]: the queue counted by state, partition, account, user and reason.
 //! - [`Partition`], [`Reservation`], [`Licence`], [`Share`], [`AccountLimits`], [`Scheduler`].
 //!
 //! Text of Slurm's commands is read by the `parse…` function beside each type; its JSON is read
@@ -32,6 +33,7 @@ pub mod share;
 pub mod state;
 pub mod stock;
 pub mod sums;
+pub mod tally;
 pub mod words;
 
 use std::collections::BTreeMap;
@@ -53,6 +55,7 @@ pub use share::Share;
 pub use state::{Base, Flag, NodeState};
 pub use stock::Stock;
 pub use sums::Sums;
+pub use tally::Tally;
 
 macro_rules! questions {
     ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
@@ -139,6 +142,8 @@ pub struct Snapshot {
     pub cluster: ClusterName,
     /// When the questions were last asked; each part has its own time.
     pub taken_at: Timestamp,
+    /// How long after that they are asked again: longer than configured while slurmctld is slow.
+    pub interval: Duration,
     /// What became of each question that is asked at all.
     pub asked: BTreeMap<Question, Asked>,
     /// Its nodes.
@@ -166,6 +171,7 @@ impl Snapshot {
         Snapshot {
             cluster,
             taken_at: now,
+            interval: Duration::ZERO,
             asked: BTreeMap::new(),
             nodes: None,
             jobs: None,

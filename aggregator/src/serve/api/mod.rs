@@ -163,11 +163,7 @@ async fn nodes(
 }
 
 fn wants_node(asked: &Asked, node: &NodeRow) -> bool {
-    let is = |word: &String| {
-        node.state.eq_ignore_ascii_case(word)
-            || node.flags.iter().any(|flag| flag.eq_ignore_ascii_case(word))
-    };
-    (asked.states.is_empty() || asked.states.iter().any(is))
+    (asked.states.is_empty() || asked.states.iter().any(|word| node.is(word)))
         && (asked.partitions.is_empty()
             || node.partitions.iter().any(|own| asked.partitions.contains(own)))
 }
