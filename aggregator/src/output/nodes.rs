@@ -13,6 +13,11 @@ fn held(held: &Held) -> Cell {
     Cell::text(format!("{} of {}", held.allocated, held.total))
 }
 
+/// A text, or nothing.
+fn word(text: String) -> Cell {
+    if text.is_empty() { Cell::Missing } else { Cell::Text(text) }
+}
+
 fn idle(held: &Held) -> Cell {
     if held.total == 0 { Cell::Missing } else { Cell::Count(held.idle) }
 }
@@ -42,10 +47,10 @@ const NODES: &[Field<NodeRow>] = &[
     (hide(1, "gpus_idle", "idle"), |node| idle(&node.gpus())),
     (hide(5, "gpu_types", "GPU types"), |node| {
         let types = node.gres.iter().filter(|stock| stock.kind == "gpu" && !stock.model.is_empty());
-        Cell::text(types.map(|stock| stock.model.as_str()).collect::<Vec<_>>().join(","))
+        word(types.map(|stock| stock.model.as_str()).collect::<Vec<_>>().join(","))
     }),
     (drop(6, "load", "Load"), |node| Cell::number(node.load)),
-    (hide(2, "unusable", "Unusable"), |node| Cell::text(causes(node))),
+    (hide(2, "unusable", "Unusable"), |node| word(causes(node))),
     (hide(4, "reason", "Reason"), |node| {
         node.reason.as_ref().map_or(Cell::Missing, |reason| Cell::text(&reason.text))
     }),
@@ -115,7 +120,8 @@ fn headline(nodes: &[NodeRow]) -> Vec<String> {
     } else {
         String::new()
     };
-    let mut lines = vec![format!("{} nodes{with}.", count(nodes.len()))];
+    let what = if nodes.len() == 1 { "node" } else { "nodes" };
+    let mut lines = vec![format!("{} {what}{with}.", count(nodes.len()))];
     lines.extend(sentence("CPUs", &mut nodes.iter().map(|node| node.cpus.clone())));
     lines.extend(sentence("GPUs", &mut nodes.iter().map(NodeRow::gpus)));
     lines
