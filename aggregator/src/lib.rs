@@ -8,6 +8,7 @@ pub mod command;
 pub mod config;
 pub mod doctor;
 pub mod driver;
+pub mod exporter;
 pub mod jobs;
 pub mod keep;
 pub mod now;

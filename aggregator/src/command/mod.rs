@@ -9,6 +9,7 @@ pub mod ask;
 pub mod collect;
 pub mod config;
 pub mod doctor;
+pub mod exporter;
 pub mod import;
 pub mod jobs;
 pub mod now;
@@ -139,6 +140,7 @@ commands! {
     Config config,
     #[command(visible_alias = "test")]
     Doctor doctor,
+    Exporter exporter,
     Import import,
     Jobs jobs,
     Now now,

@@ -3,6 +3,7 @@
 pub mod archive;
 pub mod csv;
 pub mod doctor;
+pub mod exporter;
 pub mod format;
 pub mod html;
 pub mod jobs;

@@ -1,12 +1,14 @@
 //! `steward serve`: tasks on their schedules, pages for Prometheus, answers for users.
 
 pub mod board;
+mod chunks;
 pub mod client;
 mod collecting;
 mod connections;
+mod gpu_years;
 pub mod handler;
 pub mod leader;
-mod page;
+pub mod page;
 pub mod record;
 mod socket;
 pub mod task;
@@ -24,7 +26,9 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::config::Config;
+use crate::exporter::Exporter;
 use crate::shutdown;
+use board::Board;
 use leader::Leadership;
 use record::{Counts, Record, State};
 use socket::Socket;
@@ -67,8 +71,12 @@ impl Service {
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("{address}: serve.listen"))?;
         let socket = Socket::bind(&config.serve.socket, config.serve.socket_mode)?;
+        let board = Arc::new(Board::default());
+        let exporter = Arc::new(Exporter::new(&config, Arc::clone(&board))?);
         let state = State {
             config,
+            board,
+            exporter,
             started: Timestamp::now(),
             leadership: Arc::new(leadership),
             tasks: tasks.iter().map(|task| Arc::new(Record::new(task.name))).collect(),
@@ -105,6 +113,12 @@ impl Service {
         for (task, record) in tasks.into_iter().zip(&state.tasks) {
             let (zone, record) = (state.config.zone(), Arc::clone(record));
             parts.spawn(task.run(zone, record, Arc::clone(&leadership), stop.clone()));
+        }
+        if state.config.exporter.enabled {
+            // One service is enough to ask slurmctld.
+            let (exporter, leads) = (Arc::clone(&state.exporter), Arc::clone(&leadership));
+            let config = Arc::clone(&state.config);
+            parts.spawn(exporter.watch(config, move || leads.leads(), stop.clone()));
         }
         parts.spawn(page::serve(listener, Arc::clone(&state), stop.clone()));
         parts.spawn(socket.serve(Arc::clone(&state), stop));
