@@ -66,8 +66,8 @@ pub struct Service {
 
 impl Service {
     /// Starts one with its state in `dir`, a socket and a configuration of that `name` there, and
-    /// `more` settings; waits until it answers. It does not collect unless `more` has `[collect]`,
-    /// and does not look at clusters unless it has `[exporter]`.
+    /// `more` settings; waits until it answers. It does not collect unless `more` has
+    /// `[collect]`, and takes no snapshots unless it has `[exporter]`.
     ///
     /// # Panics
     /// If it does not.

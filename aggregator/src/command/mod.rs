@@ -10,6 +10,7 @@ pub mod collect;
 pub mod config;
 pub mod current;
 pub mod doctor;
+pub mod exporter;
 pub mod import;
 pub mod jobs;
 pub mod nodes;
@@ -142,6 +143,7 @@ commands! {
     Current current,
     #[command(visible_alias = "test")]
     Doctor doctor,
+    Exporter exporter,
     Import import,
     Jobs jobs,
     Nodes nodes,

@@ -8,6 +8,7 @@ use steward_common::config::ConfigError;
 use steward_common::span::Span;
 
 use super::from_text;
+use crate::schedule::Schedule;
 
 /// What is asked of slurmctld, and what of it is exported.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -23,6 +24,9 @@ pub struct Exporter {
     pub timeout: Span,
     /// The part of the time that may be spent asking.
     pub share: f64,
+    /// When the GPU-years that were used are counted anew.
+    #[serde(deserialize_with = "from_text")]
+    pub gpu_years: Schedule,
     /// Whether vpenso's names are exported too.
     pub vpenso: bool,
     /// Whether Mila's names are exported too.
@@ -99,6 +103,7 @@ impl Default for Exporter {
             interval: Span(Duration::from_secs(30)),
             timeout: Span(Duration::from_secs(30)),
             share: 0.1,
+            gpu_years: Schedule::constant("27 * * * *"),
             vpenso: true,
             mila: false,
             families: Families::default(),

@@ -4,6 +4,7 @@ pub mod archive;
 pub mod csv;
 pub mod current;
 pub mod doctor;
+pub mod exporter;
 pub mod format;
 pub mod html;
 pub mod jobs;

@@ -2,12 +2,14 @@
 
 mod api;
 pub mod board;
+mod chunks;
 pub mod client;
 mod collecting;
 mod connections;
+mod gpu_years;
 pub mod handler;
 pub mod leader;
-mod page;
+pub mod page;
 pub mod record;
 mod remember;
 mod socket;
@@ -26,8 +28,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::config::Config;
+use crate::exporter::Exporter;
 use crate::shutdown;
-use crate::snapshot::{self, Publish};
 use crate::store::Store;
 use board::Board;
 use leader::Leadership;
@@ -73,9 +75,12 @@ impl Service {
             TcpListener::bind(address).await.with_context(|| format!("{address}: serve.listen"))?;
         let socket = Socket::bind(&config.serve.socket, config.serve.socket_mode)?;
         let store = Store::open(&config.store()).await?;
+        let board = Arc::new(Board::default());
+        let exporter = Arc::new(Exporter::new(&config, Arc::clone(&board))?);
         let state = State {
             config,
-            board: Arc::new(Board::default()),
+            board,
+            exporter,
             store,
             started: Timestamp::now(),
             leadership: Arc::new(leadership),
@@ -114,14 +119,13 @@ impl Service {
             let (zone, record) = (state.config.zone(), Arc::clone(record));
             parts.spawn(task.run(zone, record, Arc::clone(&leadership), stop.clone()));
         }
-        parts.spawn(page::serve(listener, Arc::clone(&state), stop.clone()));
         if state.config.exporter.enabled {
-            let (board, leader) = (Arc::clone(&state.board), Arc::clone(&leadership));
-            let publish = Publish::new(move |snapshot| board.put(snapshot));
-            let may_ask = move || leader.leads();
+            // One service is enough to ask slurmctld.
+            let (exporter, leads) = (Arc::clone(&state.exporter), Arc::clone(&leadership));
             let config = Arc::clone(&state.config);
-            parts.spawn(snapshot::watch(config, publish, may_ask, stop.clone()));
+            parts.spawn(exporter.watch(config, move || leads.leads(), stop.clone()));
         }
+        parts.spawn(page::serve(listener, Arc::clone(&state), stop.clone()));
         parts.spawn(remember::run(Arc::clone(&state), stop.clone()));
         parts.spawn(socket.serve(Arc::clone(&state), stop));
         let early = tokio::select! {

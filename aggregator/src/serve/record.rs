@@ -10,6 +10,8 @@ use jiff::Timestamp;
 use super::board::Board;
 use super::leader::Leadership;
 use crate::config::Config;
+use crate::exporter::Exporter;
+use crate::output::exporter::Years;
 use crate::store::Store;
 
 /// Everything about the service that several of its parts see.
@@ -29,6 +31,8 @@ pub struct State {
     pub board: Arc<Board>,
     /// What it must not forget.
     pub store: Store,
+    /// What is exported about clusters.
+    pub exporter: Arc<Exporter>,
     /// Requests at the socket, by command and result.
     pub requests: Mutex<BTreeMap<(&'static str, &'static str), u64>>,
 }
@@ -42,6 +46,8 @@ pub struct Counts {
     pub collections: Mutex<Collections>,
     /// Tries to write to the store that failed.
     pub store_failures: AtomicU64,
+    /// GPU-years that were used.
+    pub gpu_years: Mutex<Years>,
 }
 
 /// What the collections of this service did.
