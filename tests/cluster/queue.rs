@@ -10,11 +10,11 @@ use crate::truth;
 fn a_thousand_tasks_that_wait_count_a_thousand_and_the_two_clusters_apart() {
     let stage = take("");
     let options = ["--array=0-999%7", "--hold", "-c", "2", "--mem=10"];
-    let array = submit(USERS[2], &options, "#!/bin/sh\nsleep 1\n");
+    let array = submit(USERS[2], &options, "#!/bin/sh\nsleep 600\n");
     let options = ["-M", "steward2", "-w", &node(12), "--gres=gpu:1", "-c", "5", "--mem=1000"];
     let elsewhere = submit(USERS[0], &options, "#!/bin/sh\nsleep 600\n");
     stage.agrees("a thousand tasks wait");
-    assert!(truth::jobs("steward")["PENDING"] >= 1000);
+    assert!(truth::jobs("steward")["pending"] >= 1000);
     assert!(truth::reasons("steward")["JobHeldUser"] >= 1000);
     let page = stage.service.metrics();
     let labels = [("cluster", "steward"), ("user", USERS[2]), ("state", "pending")];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use steward_tests::exposition::Exposition;
@@ -16,7 +16,7 @@ use crate::truth::{self, Classes};
 pub const CLUSTERS: [&str; 2] = ["steward", "steward2"];
 
 /// Slurm needs some seconds for some changes, and the snapshot comes after them.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A test on the stage.
 pub struct Stage {
@@ -74,14 +74,14 @@ impl Stage {
     /// Waits until all that is exported about both clusters is what sinfo and squeue say; that what
     /// there is adds up is held against every page meanwhile.
     pub fn agrees(&self, when: &str) {
-        let mut last = String::new();
-        for _ in 0..240 {
+        let deadline = Instant::now() + PATIENCE;
+        let last = loop {
             match self.compared() {
                 Ok(()) => return,
-                Err(difference) => last = difference,
+                Err(difference) if Instant::now() > deadline => break difference,
+                Err(_) => std::thread::sleep(Duration::from_millis(250)),
             }
-            std::thread::sleep(Duration::from_millis(250));
-        }
+        };
         panic!("{when}: {last}");
     }
 

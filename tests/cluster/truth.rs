@@ -112,9 +112,10 @@ fn counted(lines: Vec<String>) -> BTreeMap<String, u64> {
     counts
 }
 
-/// Jobs of a cluster by state, every task of an array counted.
+/// Jobs of a cluster by state in small letters, every task of an array counted.
 pub fn jobs(cluster: &str) -> BTreeMap<String, u64> {
-    counted(lines("squeue", cluster, &["-h", "-r", "-a", "-t", "all", "-o", "%T"]))
+    let lines = lines("squeue", cluster, &["-h", "-r", "-a", "-t", "all", "-o", "%T"]);
+    counted(lines.into_iter().map(|line| line.to_lowercase()).collect())
 }
 
 /// Jobs of a cluster that wait, by reason.
