@@ -61,7 +61,7 @@ fn must_be_like(made: &Value, real: &[Value]) -> Result<()> {
     let keys = |one: &Value| -> BTreeSet<String> {
         one.as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default()
     };
-    let missing: Vec<_> = real.iter().flat_map(|one| keys(one)).collect();
+    let missing: Vec<_> = real.iter().flat_map(keys).collect();
     let made = keys(made);
     ensure!(missing.iter().all(|key| made.contains(key)), "a key is missing");
     Ok(())
@@ -193,7 +193,7 @@ fn job(number: u64, nodes: u64, templates: &[Value; 3], dice: &mut Dice) -> Valu
 
 fn node(number: u64, template: &Value, dice: &mut Dice) -> Value {
     let mut node = template.clone();
-    let has_gpus = number % 7 == 0;
+    let has_gpus = number.is_multiple_of(7);
     let total = if has_gpus { 64 } else { 128 };
     let (state, used) = match dice.below(20) {
         0..=10 => ("mixed", 1 + dice.below(total - 1)),

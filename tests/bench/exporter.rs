@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use child::Running;
 use measure::Cost;
-use report::{Report, Spread, mark};
+use nix::sys::signal::Signal;
+use report::{Report, Spread, mark, ms};
 
 /// Times the bare reading of the same JSON.
 const RATIO: f64 = 3.0;
@@ -153,8 +154,8 @@ impl Bench {
             whole.push(measure::cost(&once, &output)?);
         }
         let page = std::fs::read_to_string(&output)?;
-        let expected = format!("steward_cluster_nodes{{cluster=\"large\",state=\"down\"}}");
-        ensure!(page.contains(&expected), "the page has no {expected}");
+        let expected = "steward_cluster_nodes{cluster=\"large\",state=\"down\"}";
+        ensure!(page.contains(expected), "the page has no {expected}");
         let lines = page.lines().filter(|line| !line.starts_with('#')).count();
         println!("  page: {lines} series                       {:8.1} MB", page.len() as f64 / 1e6);
         let median = |all: &[Cost]| Spread::of(all.iter().map(|one| one.cpu.as_secs_f64())).median;
@@ -191,6 +192,11 @@ impl Bench {
             "  memory over several snapshots           {memory:8.1} MiB     limit {MEMORY:.0} MiB   {}",
             self.report.hold(memory, MEMORY)
         );
+        println!(
+            "  resident between snapshots              {:8.1} MiB",
+            child::resident(&busy.0.0.id().to_string()) / 1024.0
+        );
+        busy.0.signal(Signal::SIGTERM);
         drop(busy);
         let text =
             std::fs::read_to_string(config)?.replace("interval = \"1s\"", "interval = \"1h\"");
@@ -205,7 +211,7 @@ impl Bench {
         let part = each / snapshot.cpu.as_secs_f64();
         println!(
             "  a scrape between snapshots              {:8.2} ms CPU   {:.3} of a snapshot's   limit {SCRAPE}   {}   ({:.1} MB sent)",
-            each * 1e3,
+            ms(Duration::from_secs_f64(each)),
             part,
             mark(part, SCRAPE),
             size as f64 / 1e6
