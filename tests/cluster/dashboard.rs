@@ -11,7 +11,7 @@ use crate::stage::{node, take};
 
 #[test]
 fn every_query_of_the_dashboard_finds_series() {
-    let constant = "[[exporter.constants]]\nname = \"gpu_years_allocated\"\nvalue = 12.5\n\
+    let constant = "[[exporter.constants]]\nname = \"allocated_gpu_years\"\nvalue = 12.5\n\
                     labels = { cluster = \"steward\", year = \"2026\" }\n";
     let stage = take(constant);
     let prometheus = Prometheus::start(stage.service.url());

@@ -168,3 +168,21 @@ async fn a_client_that_says_nothing_does_not_hold_up_the_end() {
     service.wait_for("ok: leader\n").await;
     service.stop().await;
 }
+
+#[tokio::test]
+async fn constants_are_served_with_the_rest_and_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(dir.path());
+    let labels = [("cluster".to_owned(), "tuxedo".to_owned())].into();
+    let name = "allocated_gpu_years".to_owned();
+    config.exporter.constants = vec![crate::config::Constant { name, value: 120.5, labels }];
+    let running = Running::start(config).await;
+    running.wait_for("ok: leader\n").await;
+    let line = "steward_constant{name=\"allocated_gpu_years\",cluster=\"tuxedo\"} 120.5\n";
+    let (code, alone) = running.get("/metrics/constants").await;
+    assert_eq!(code, 200);
+    assert!(alone.ends_with(line) && alone.starts_with("# HELP steward_constant "), "{alone}");
+    let (_, all) = running.get("/metrics").await;
+    assert!(all.contains(line) && all.contains("steward_leader 1\n"), "{all}");
+    running.stop().await;
+}

@@ -51,8 +51,8 @@ pub enum AskError {
         /// Why.
         source: ParseError,
     },
-    /// It was not asked, because another question took too long.
-    #[error("not asked, because {} took too long", .0.name())]
+    /// It was not asked, because another question failed after a long time.
+    #[error("not asked, because {} had no answer for long", .0.name())]
     NotAsked(Question),
 }
 
@@ -97,6 +97,11 @@ impl Asker {
     /// One that names the cluster if it is given, and stops when told.
     pub fn new(config: Arc<Config>, cluster: Option<ClusterName>, stop: Stop) -> Self {
         Self { config, cluster, stop }
+    }
+
+    /// How long one command may take.
+    pub fn limit(&self) -> Duration {
+        self.config.exporter.timeout.0
     }
 
     /// The nodes. Since 23.02 scontrol has JSON; before that sinfo's lists nodes.
@@ -229,8 +234,7 @@ impl Asker {
         read: impl FnOnce(ChildStdout) -> Result<T, AskError>,
     ) -> Result<T, AskError> {
         let stop = Arc::clone(&self.stop);
-        let limit = self.config.exporter.timeout.0;
-        let mut running = Running::start(command, &ENVIRONMENT, limit, move || stop())?;
+        let mut running = Running::start(command, &ENVIRONMENT, self.limit(), move || stop())?;
         let Some(answer) = running.answer() else {
             return Err(AskError::Command(CommandError::Stopped));
         };

@@ -15,8 +15,13 @@ fn now() -> time::Timestamp {
     time::Timestamp::new(Timestamp::now().as_second())
 }
 
+/// A failure that took this long was not the command's: Slurm's commands try for half a minute to
+/// reach a slurmctld that is down.
+const LONG: Duration = Duration::from_secs(3);
+
 /// Asks what is wanted. What was answered before stays where there is no answer now. After a
-/// question that took too long nothing more is asked: whoever hangs is not asked seven times more.
+/// failure that took long nothing more is asked: whoever hangs is not asked seven times more, and
+/// that there is no answer is known soon.
 pub fn take(asker: &mut Asker, before: &Snapshot, wanted: &[Question]) -> Snapshot {
     let mut snapshot = before.clone();
     snapshot.taken_at = now();
@@ -36,7 +41,7 @@ pub fn take(asker: &mut Asker, before: &Snapshot, wanted: &[Question]) -> Snapsh
             Some(other) => Err(AskError::NotAsked(other)),
             None => put(asker, *question, at, &mut snapshot),
         };
-        if matches!(result, Err(AskError::TooSlow { .. })) {
+        if result.is_err() && hung.is_none() && begun.elapsed() >= LONG.min(asker.limit()) {
             hung = Some(*question);
         }
         let answered = match &result {

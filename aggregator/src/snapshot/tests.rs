@@ -113,7 +113,7 @@ fn after_one_that_hangs_the_others_are_not_asked() {
     let snapshot = watcher.last.unwrap();
     assert_eq!(errors(&snapshot).len(), Question::ALL.len());
     let error = snapshot.asked[&Question::Jobs].error.clone().unwrap();
-    assert_eq!(error, "not asked, because nodes took too long");
+    assert_eq!(error, "not asked, because nodes had no answer for long");
 }
 
 #[test]

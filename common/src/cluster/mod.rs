@@ -93,10 +93,10 @@ questions! {
     Licences = "licences";
     /// Who used how much of his share.
     Shares = "shares";
-    /// What accounts may use at most.
-    Limits = "limits";
     /// What the scheduler does.
     Scheduler = "scheduler";
+    /// What accounts may use at most; the database is asked, not slurmctld, and therefore last.
+    Limits = "limits";
 }
 
 /// What became of a question.

@@ -239,7 +239,8 @@ mod tests {
         assert_eq!(kept, [("b", 5), ("c", 5), (OTHER, 3)].into());
         assert_eq!(folded, 2);
         assert_eq!(top_counts(&all, 4).1, 0);
-        let (kept, _) = top_counts(&by_name(&[("other", 9), ("a", 1)]), 1);
+        let all = by_name(&[("other", 9), ("a", 1)]);
+        let (kept, _) = top_counts(&all, 1);
         assert_eq!(kept, [(OTHER, 10)].into(), "one whose name it is");
     }
 

@@ -85,20 +85,16 @@ fn write(snapshot: &Snapshot, settings: &Exporter) -> Result<Leaf, fmt::Error> {
 #[derive(Debug)]
 pub struct Exhibit {
     settings: Exporter,
-    shown: Mutex<Shown>,
-}
-
-#[derive(Debug, Default)]
-struct Shown {
-    leaves: BTreeMap<ClusterName, Leaf>,
-    text: Bytes,
+    leaves: Mutex<BTreeMap<ClusterName, Leaf>>,
+    /// Apart from the leaves, so that nobody waits for the binding of new ones.
+    text: Mutex<Bytes>,
 }
 
 impl Exhibit {
     /// Nothing yet.
     #[must_use]
     pub fn new(settings: Exporter) -> Self {
-        Self { settings, shown: Mutex::default() }
+        Self { settings, leaves: Mutex::default(), text: Mutex::default() }
     }
 
     /// Writes a snapshot, in the place of the one of this cluster before.
@@ -107,17 +103,17 @@ impl Exhibit {
     /// Never, while memory lasts.
     pub fn show(&self, snapshot: &Snapshot) -> fmt::Result {
         let leaf = write(snapshot, &self.settings)?;
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        shown.leaves.insert(snapshot.cluster.clone(), leaf);
-        let leaves: Vec<&Leaf> = shown.leaves.values().collect();
-        shown.text = leaf::bind(&leaves)?.into();
+        let mut leaves = self.leaves.lock().unwrap_or_else(PoisonError::into_inner);
+        leaves.insert(snapshot.cluster.clone(), leaf);
+        let text = leaf::bind(&leaves.values().collect::<Vec<_>>())?;
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text.into();
         Ok(())
     }
 
     /// What is exported of the last snapshots; sharing it costs nothing.
     #[must_use]
     pub fn text(&self) -> Bytes {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).text.clone()
+        self.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
