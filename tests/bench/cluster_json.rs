@@ -61,9 +61,10 @@ fn must_be_like(made: &Value, real: &[Value]) -> Result<()> {
     let keys = |one: &Value| -> BTreeSet<String> {
         one.as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default()
     };
-    let missing: Vec<_> = real.iter().flat_map(keys).collect();
     let made = keys(made);
-    ensure!(missing.iter().all(|key| made.contains(key)), "a key is missing");
+    let common = real.iter().map(keys).reduce(|one, other| &one & &other).unwrap_or_default();
+    let missing: Vec<_> = common.difference(&made).collect();
+    ensure!(missing.is_empty(), "every record of Slurm has {missing:?}");
     Ok(())
 }
 
