@@ -14,8 +14,8 @@ fn a_thousand_tasks_that_wait_count_a_thousand_and_the_two_clusters_apart() {
     let options = ["-M", "steward2", "-w", &node(12), "--gres=gpu:1", "-c", "5", "--mem=1000"];
     let elsewhere = submit(USERS[0], &options, "#!/bin/sh\nsleep 600\n");
     stage.agrees("a thousand tasks wait");
-    assert!(truth::jobs("steward")["pending"] >= 1000);
-    assert!(truth::reasons("steward")["JobHeldUser"] >= 1000);
+    let (states, reasons) = truth::queue("steward");
+    assert!(states["pending"] >= 1000 && reasons["JobHeldUser"] >= 1000);
     let page = stage.service.metrics();
     let labels = [("cluster", "steward"), ("user", USERS[2]), ("state", "pending")];
     assert_eq!(page.value("steward_user_jobs", &labels), Some(1000.0));

@@ -104,21 +104,16 @@ pub fn cpus(cluster: &str) -> [u64; 4] {
     slashes(line)
 }
 
-fn counted(lines: Vec<String>) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
-    for line in lines {
-        *counts.entry(line.trim().to_owned()).or_default() += 1;
+/// Jobs of a cluster, every task of an array counted: by state in small letters, and those that wait
+/// by reason.
+pub fn queue(cluster: &str) -> (BTreeMap<String, u64>, BTreeMap<String, u64>) {
+    let (mut states, mut reasons) = (BTreeMap::new(), BTreeMap::new());
+    for line in lines("squeue", cluster, &["-h", "-r", "-a", "-t", "all", "-o", "%T|%r"]) {
+        let (state, reason) = line.split_once('|').unwrap();
+        *states.entry(state.to_lowercase()).or_default() += 1;
+        if state == "PENDING" {
+            *reasons.entry(reason.trim().to_owned()).or_default() += 1;
+        }
     }
-    counts
-}
-
-/// Jobs of a cluster by state in small letters, every task of an array counted.
-pub fn jobs(cluster: &str) -> BTreeMap<String, u64> {
-    let lines = lines("squeue", cluster, &["-h", "-r", "-a", "-t", "all", "-o", "%T"]);
-    counted(lines.into_iter().map(|line| line.to_lowercase()).collect())
-}
-
-/// Jobs of a cluster that wait, by reason.
-pub fn reasons(cluster: &str) -> BTreeMap<String, u64> {
-    counted(lines("squeue", cluster, &["-h", "-r", "-a", "-t", "PENDING", "-o", "%r"]))
+    (states, reasons)
 }

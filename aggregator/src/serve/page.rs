@@ -122,11 +122,13 @@ const OF_TASKS: &[OfTask] = &[
 fn page(state: &State) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let deleted = state.counts.groups_deleted.load(Ordering::Relaxed);
+    let failures = state.counts.store_failures.load(Ordering::Relaxed);
     for (def, labels, value) in [
         (&metric::CENTRE_BUILD_INFO, &[env!("CARGO_PKG_VERSION")][..], 1.0),
         (&metric::CENTRE_LEADER, &[], flag(state.leadership.leads())),
         (&metric::CENTRE_PUSHGATEWAY_GROUPS_DELETED, &[], count(deleted)),
         (&metric::CENTRE_START_TIMESTAMP, &[], seconds(state.started)),
+        (&metric::CENTRE_STORE_FAILURES, &[], count(failures)),
     ] {
         metric_header(&mut out, def)?;
         line(&mut out, def, labels, value)?;
