@@ -22,7 +22,7 @@ impl Selection {
             Set::Modern => self.modern,
             Set::Info | Set::Agent => true,
             // Not the agent's to export.
-            Set::Centre => false,
+            Set::Centre | Set::Cluster | Set::Mila | Set::Vpenso => false,
         }
     }
 }

@@ -25,6 +25,7 @@ Examples:
   steward status                 what the archive holds and lacks
   steward doctor                 whether everything is there that Steward needs
   steward config check           which settings hold
+  steward exporter --once        what each cluster has: allocated, idle or unusable, and why
   steward serve                  the service: see deploy/systemd/steward.service
   steward service status         how the service of this machine does"
 )]

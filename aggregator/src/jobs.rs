@@ -41,6 +41,9 @@ pub struct Question {
     pub clusters: Vec<String>,
     /// Only with names like this, where `*` is any text and `?` any character.
     pub name: Option<String>,
+    /// Only the job of this id: Slurm's raw number, or as people know it (`100_7`).
+    #[serde(default)]
+    pub job_id: Option<String>,
     /// Only so many, the newest; 0 is all.
     pub limit: usize,
 }

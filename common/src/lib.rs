@@ -3,6 +3,7 @@
 //! Nothing here opens, reads, sends, logs or asks the clock; `common/clippy.toml` holds that line.
 
 pub mod causes;
+pub mod cluster;
 pub mod config;
 pub mod efficiency;
 pub mod exposition;

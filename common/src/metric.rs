@@ -1,5 +1,6 @@
 //! THE CATALOGUE: every metric that Steward exports, agreed once: [`CATALOGUE`] is what agents
-//! export, [`CENTRE`] what the central service says about itself.
+//! export, [`CENTRE`] what the central service says about itself, [`cluster::CLUSTER`] what it says
+//! about clusters, [`compatible`] the same in the words of other exporters.
 //!
 //! The agent's collectors, the dashboards, PromQL in the centre and the documentation obey these
 //! tables; a name that is not here does not exist. To add one: add its entry to `catalogue!`.
@@ -58,6 +59,12 @@ pub enum Set {
     Agent,
     /// The central service about itself.
     Centre,
+    /// The central service about clusters.
+    Cluster,
+    /// The same in the words of vpenso's exporter.
+    Vpenso,
+    /// The same in the words of Mila's exporter.
+    Mila,
 }
 
 /// One metric: its name, meaning and labels.
@@ -74,7 +81,7 @@ pub struct MetricDef {
     /// The switch it hangs on.
     pub set: Set,
     /// Labels beside [`NODE_LABELS`] (and [`JOB_LABEL`] unless `set` is [`Set::Agent`]); all of
-    /// them if `set` is [`Set::Centre`].
+    /// them if the central service exports it.
     pub labels: &'static [&'static str],
     /// The release that brought it.
     pub since: &'static str,
@@ -85,8 +92,9 @@ pub struct MetricDef {
 impl MetricDef {
     /// All label names of this metric, in the order in which they are written.
     pub fn all_labels(&self) -> impl Iterator<Item = &'static str> {
-        let node = NODE_LABELS.into_iter().filter(|_| self.set != Set::Centre);
-        let job = (!matches!(self.set, Set::Agent | Set::Centre)).then_some(JOB_LABEL);
+        let of_agent = matches!(self.set, Set::Agent | Set::Info | Set::Modern | Set::Original);
+        let node = NODE_LABELS.into_iter().filter(move |_| of_agent);
+        let job = (of_agent && self.set != Set::Agent).then_some(JOB_LABEL);
         node.chain(job).chain(self.labels.iter().copied())
     }
 }
@@ -119,6 +127,9 @@ macro_rules! catalogue {
         pub static $table: &[&MetricDef] = &[$(&$ident),*];
     };
 }
+
+pub mod cluster;
+pub mod compatible;
 
 catalogue! {
     /// What agents export, in alphabetical order of the constants.
@@ -306,6 +317,8 @@ catalogue! {
         "Requests at the Unix socket since the service started, by command and result, ok or failed; 'unknown' stands for what is no command";
     CENTRE_START_TIMESTAMP: Gauge Centre Seconds "steward_start_timestamp_seconds" [],
         "Unix time at which the service started";
+    CENTRE_STORE_FAILURES: Counter Centre Count "steward_store_failures_total" [],
+        "Tries of the service to write down states of jobs that failed, since it started; what they had is tried again";
     CENTRE_TASK_LAST_DURATION: Gauge Centre Seconds "steward_task_last_duration_seconds" ["task"],
         "Wall time that the last run of the task took";
     CENTRE_TASK_LAST_FAILURE: Gauge Centre Seconds "steward_task_last_failure_timestamp_seconds" ["task"],
@@ -321,7 +334,12 @@ catalogue! {
 /// The entry of that name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static MetricDef> {
-    CATALOGUE.iter().chain(CENTRE).copied().find(|def| def.name == name)
+    own().find(|def| def.name == name)
+}
+
+/// Every metric of a name of our own.
+pub fn own() -> impl Iterator<Item = &'static MetricDef> {
+    CATALOGUE.iter().chain(CENTRE).chain(cluster::CLUSTER).copied()
 }
 
 #[cfg(test)]
@@ -361,15 +379,15 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let mut names: Vec<_> = CATALOGUE.iter().chain(CENTRE).map(|def| def.name).collect();
+        let mut names: Vec<_> = own().map(|def| def.name).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), CATALOGUE.len() + CENTRE.len());
+        assert_eq!(names.len(), own().count());
     }
 
     #[test]
     fn new_names_carry_their_unit_and_counters_end_in_total() {
-        for def in CATALOGUE.iter().chain(CENTRE).filter(|def| def.set != Set::Original) {
+        for def in own().filter(|def| def.set != Set::Original) {
             assert_eq!(def.kind == Kind::Counter, def.name.ends_with("_total"), "{}", def.name);
             let stem = def.name.trim_end_matches("_total");
             match def.unit {
@@ -387,7 +405,8 @@ mod tests {
 
     #[test]
     fn help_is_one_sentence_and_labels_do_not_clash() {
-        for def in CATALOGUE.iter().chain(CENTRE) {
+        let compatible = compatible::VPENSO.iter().chain(compatible::MILA).copied();
+        for def in own().chain(compatible) {
             assert!(!def.help.is_empty() && !def.help.contains('\n'), "{}", def.name);
             assert!(!def.help.ends_with('.'), "{}: no full stop", def.name);
             let mut labels: Vec<_> = def.all_labels().collect();

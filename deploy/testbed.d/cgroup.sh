@@ -68,7 +68,7 @@ sweep_once() {
     ((left == 0))
 }
 
-# The cgroups of a testbed in another directory have the same names: without a record of a slurmd they are not ours.
+# The cgroups of a testbed in another directory may have the same names: without a record of a slurmd they are not ours.
 nodes_were_started() { compgen -G "$DIR/run/slurmd@*.pid" >/dev/null; }
 
 sweep_cgroups() { within 15 sweep_once || warn "cgroups left behind: $(slurm_cgroups | tr '\n' ' ')"; }

@@ -3,15 +3,15 @@
 # `slurmd@n1` is the service slurmd with the argument n1.
 
 # shellcheck disable=SC2034
-# In the order of starting; stopping goes backwards, so that munge, which all of Slurm needs, goes last.
-SERVICES=(munge mariadb smtp pushgateway alertmanager prometheus slurmdbd slurmctld
-    slurmd@n1 slurmd@n2 slurmd@n3 slurmd@n4)
+# What Slurm does not need. SERVICES (layout.sh) has all in the order of starting; stopping goes backwards, so that
+# munge, which all of Slurm needs, goes last.
+MONITORING=(smtp pushgateway alertmanager prometheus)
 
 address_of() {
     local key
     case $1 in
         munge) echo "$DIR/munge/munge.socket" && return ;;
-        slurmd@*) key=${1#slurmd@}_port ;;
+        slurmd@*) echo "127.0.0.1:$(node_port "${1#slurmd@}")" && return ;;
         *) key=$1_port ;;
     esac
     key=${key^^}

@@ -15,8 +15,11 @@ survey() {
         state=$(state_of "$name")
         [[ $state == up ]] || well=1
         SERVICE_ROWS+=("$name $(pid_of "$name" || echo -) $(address_of "$name") $state")
-        if [[ $name == slurmctld && $state == up ]]; then
-            while read -r node state; do seen[$node]=$state; done < <(node_states 2>/dev/null)
+        if [[ $name == slurmctld* && $state == up ]]; then
+            # One that is down would be waited for.
+            enter_cluster_named "$name"
+            while read -r node state; do seen[$node]=$state; done < <(states_of_nodes 2>/dev/null)
+            enter_cluster 1
         fi
     done
     for node in "${NODES[@]}"; do
@@ -47,7 +50,8 @@ coloured() { if [[ $1 == up ]]; then echo "$GREEN$1$PLAIN"; else echo "$RED$1$PL
 # Every value is a name, number or path of checked characters, so nothing needs escaping.
 print_json() {
     local row name pid address state comma=''
-    printf '{"dir":"%s","cluster":"%s","cgroup":"%s","up":%s,"services":[' "$DIR" "$CLUSTER" "$CGROUP" "$1"
+    printf '{"dir":"%s","cluster":"%s","clusters":%s,"cgroup":"%s","up":%s,"services":[' \
+        "$DIR" "$CLUSTER" "$CLUSTERS" "$CGROUP" "$1"
     for row in "${SERVICE_ROWS[@]}"; do
         read -r name pid address state <<<"$row"
         printf '%s{"name":"%s","pid":%s,"address":"%s","state":"%s"}' "$comma" "$name" "${pid/#-/null}" "$address" "$state"

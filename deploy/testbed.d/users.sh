@@ -8,6 +8,13 @@ ASSOCIATIONS=('stw-alice physics' 'stw-bob physics' 'stw-bob biology' 'stw-carol
 
 home_of() { getent passwd "$1" | cut -d: -f6; }
 
+# Whether it is the user of another testbed, which may be up: its home stays where it is.
+lives_elsewhere() {
+    local home
+    home=$(home_of "$1")
+    [[ $home == */home/$1 && -e ${home%"/home/$1"}/$MARKER ]]
+}
+
 ensure_users() {
     local user home
     for user in "${USERS[@]}"; do
@@ -15,7 +22,7 @@ ensure_users() {
         if ! getent passwd "$user" >/dev/null; then
             useradd --no-log-init --create-home --home-dir "$home" --shell /bin/bash \
                 --comment 'Steward testbed' "$user" || fail "cannot add the user $user"
-        elif [[ $(home_of "$user") != "$home" ]]; then
+        elif [[ $(home_of "$user") != "$home" ]] && ! lives_elsewhere "$user"; then
             usermod --home "$home" "$user" || fail "cannot move the home of $user to $home"
         fi
         # The user may have outlived an earlier state directory.

@@ -130,7 +130,9 @@ fn every_licence_is_allowed_by_deny_toml() {
 
 #[test]
 fn no_file_holds_more_than_one_subject_should_need() {
-    for dir in ["agent/src", "aggregator/src", "common/src", "tests/src", "tests/e2e"] {
+    for dir in
+        ["agent/src", "aggregator/src", "common/src", "tests/src", "tests/e2e", "tests/cluster"]
+    {
         let mut waiting = vec![root().join(dir)];
         while let Some(dir) = waiting.pop() {
             for entry in fs::read_dir(&dir).unwrap() {

@@ -11,6 +11,7 @@ mod chaos;
 mod dashboards;
 mod defects;
 mod desk;
+mod exporter_text;
 mod faults;
 mod hang;
 mod layouts;

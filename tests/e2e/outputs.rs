@@ -35,7 +35,7 @@ const INHERITED: [&str; 16] = [
     "jobs_write_mb",
 ];
 
-fn promtool(text: &str) -> Vec<String> {
+pub fn promtool(text: &str) -> Vec<String> {
     let mut child = Command::new("promtool")
         .args(["check", "metrics"])
         .stdin(Stdio::piped())

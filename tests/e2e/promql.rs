@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use promql_parser::parser::token::{T_LAND, T_LOR, T_LUNLESS};
+use promql_parser::parser::token::{T_BOTTOMK, T_LAND, T_LOR, T_LUNLESS, T_TOPK};
 use promql_parser::parser::value::ValueType;
 use promql_parser::parser::{self, BinaryExpr, Expr, LabelModifier, VectorMatchCardinality};
 use steward_common::metric::{self, Kind, Set};
@@ -27,6 +27,10 @@ pub fn labels(expr: &Expr) -> Result<Labels, String> {
     match expr {
         Expr::Aggregate(aggregate) => {
             let inner = labels(&aggregate.expr)?;
+            if [T_TOPK, T_BOTTOMK].contains(&aggregate.op.id()) {
+                // These choose series, and leave them as they are.
+                return Ok(inner);
+            }
             match &aggregate.modifier {
                 Some(LabelModifier::Include(by)) => {
                     within("by", &by.labels, &inner)?;
@@ -70,10 +74,14 @@ fn labels_of_series(series: &parser::VectorSelector) -> Result<Labels, String> {
     if def.set == Set::Original && !INHERITED.contains(&name) {
         return Err(format!("{name} has a successor"));
     }
-    let all: Labels = def.all_labels().map(str::to_owned).collect();
+    let mut all: Labels = def.all_labels().map(str::to_owned).collect();
     let alternatives = series.matchers.or_matchers.iter().flatten();
     let matchers = series.matchers.matchers.iter().chain(alternatives);
     let named: Vec<String> = matchers.map(|matcher| matcher.name.clone()).collect();
+    if def.name == metric::cluster::CONSTANT.name {
+        // A site gives it whatever labels it likes.
+        all.extend(named.iter().cloned());
+    }
     within(name, &named, &all)?;
     // Job ids and node names are unique within a cluster only.
     if !named.iter().any(|label| label == "cluster") {

@@ -7,6 +7,7 @@ pub mod agent;
 pub mod archive;
 pub mod centre;
 pub mod cgroups;
+pub mod dashboard;
 pub mod exposition;
 pub mod fixture;
 pub mod gateway;

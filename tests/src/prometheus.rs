@@ -95,7 +95,18 @@ pub struct Series {
 /// # Panics
 /// If Prometheus does not answer.
 pub fn query(query: &str) -> Result<Vec<Series>, String> {
-    let url = format!("{}/api/v1/query", Testbed::get().prometheus());
+    query_at(Testbed::get().prometheus(), query)
+}
+
+/// Asks the Prometheus at `url` for `query` now.
+///
+/// # Errors
+/// What Prometheus said against it.
+///
+/// # Panics
+/// If Prometheus does not answer.
+pub fn query_at(url: &str, query: &str) -> Result<Vec<Series>, String> {
+    let url = format!("{url}/api/v1/query");
     let answer: Answer = http::client()
         .get(&url)
         .query(&[("query", query)])

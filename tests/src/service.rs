@@ -66,7 +66,8 @@ pub struct Service {
 
 impl Service {
     /// Starts one with its state in `dir`, a socket and a configuration of that `name` there, and
-    /// `more` settings; waits until it answers. It does not collect unless `more` has `[collect]`.
+    /// `more` settings; waits until it answers. It does not collect unless `more` has
+    /// `[collect]`, and takes no snapshots unless it has `[exporter]`.
     ///
     /// # Panics
     /// If it does not.
@@ -77,6 +78,9 @@ impl Service {
         let mut text = more.to_owned();
         if !more.contains("[collect]") {
             text += "\n[collect]\nenabled = false\n";
+        }
+        if !more.contains("[exporter]") {
+            text += "\n[exporter]\nenabled = false\n";
         }
         writeln!(
             text,
@@ -101,6 +105,11 @@ impl Service {
             service.health().is_some()
         });
         service
+    }
+
+    /// Where its pages are.
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
     /// Its Unix socket.

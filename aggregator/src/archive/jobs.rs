@@ -98,7 +98,8 @@ fn wanted(question: &Question) -> Vec<Wanted> {
     let mut wanted: Vec<Wanted> = Vec::new();
     let mut one_of = |column: &'static str, names: &[String]| {
         let names = names.to_vec();
-        wanted.push((column, Box::new(move |text| names.iter().any(|name| name == text))));
+        let test = move |text: &str| names.iter().any(|name| name == text);
+        wanted.push(Wanted::Text(column, Box::new(test)));
     };
     match &question.whose {
         Whose::All => {}
@@ -115,7 +116,13 @@ fn wanted(question: &Question) -> Vec<Wanted> {
         }
     }
     if let Some(pattern) = question.name.clone() {
-        wanted.push(("job_name", Box::new(move |text| is_like(text, &pattern))));
+        wanted.push(Wanted::Text("job_name", Box::new(move |text| is_like(text, &pattern))));
+    }
+    if let Some(id) = question.job_id.clone() {
+        wanted.push(match id.parse() {
+            Ok(number) => Wanted::Whole("job_id_raw", number),
+            Err(_) => Wanted::Text("job_id", Box::new(move |text| text == id)),
+        });
     }
     wanted
 }

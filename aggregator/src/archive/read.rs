@@ -29,8 +29,21 @@ pub const NEVER: Timestamp = Timestamp::new(i64::MAX);
 /// Which run of which job of a cluster.
 pub type RunKey = (u32, Timestamp);
 
-/// A column of texts, and which of them are wanted.
-pub type Wanted = (&'static str, Box<dyn Fn(&str) -> bool + Send>);
+/// What a row must have.
+pub enum Wanted {
+    /// In this column a text of which the function says yes.
+    Text(&'static str, Box<dyn Fn(&str) -> bool + Send>),
+    /// In this column this number.
+    Whole(&'static str, i64),
+}
+
+impl Wanted {
+    const fn column(&self) -> &'static str {
+        match self {
+            Wanted::Text(name, _) | Wanted::Whole(name, _) => name,
+        }
+    }
+}
 
 /// What tells whether a run has changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -194,9 +207,9 @@ impl Table {
         Ok(Batches { reader, path: self.path.clone() })
     }
 
-    /// The rows whose texts are as `wanted`, with these columns; the rest of a row that is not
-    /// wanted is not decoded. Row groups in which all of `column` is at `before` or later are passed
-    /// over.
+    /// The rows that have all that is `wanted`, with these columns; the rest of a row that is not
+    /// wanted is not decoded. Row groups in which all of `column` is at `before` or later, or which
+    /// cannot have a number that is wanted, are passed over.
     ///
     /// # Errors
     /// If the file cannot be read or lacks a column.
@@ -211,7 +224,7 @@ impl Table {
         let file = self.file.try_clone().map_err(super::shelf::at(&self.path))?;
         self.must_have(columns)?;
         // Names as dictionaries: each is compared once, however many rows have it.
-        let names: Vec<&str> = wanted.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = wanted.iter().map(Wanted::column).collect();
         let options =
             ArrowReaderOptions::new().with_schema(as_dictionaries(&self.metadata, Some(&names)));
         let metadata = ArrowReaderMetadata::try_new(Arc::clone(self.metadata.metadata()), options)
@@ -221,20 +234,33 @@ impl Table {
         let mask = |names: &[&str]| {
             ProjectionMask::columns(builder.parquet_schema(), names.iter().copied())
         };
-        let tests: Vec<Box<dyn ArrowPredicate>> = wanted
-            .into_iter()
-            .map(|(name, test)| {
-                let test = ArrowPredicateFn::new(mask(&[name]), move |batch| {
-                    Ok(holding(batch.column(0), &*test))
-                });
-                Box::new(test) as Box<dyn ArrowPredicate>
-            })
-            .collect();
-        let groups: Vec<usize> = self
+        let mut groups: Vec<usize> = self
             .least_times(column)
             .enumerate()
             .filter(|(_, least)| least.is_none_or(|least| least < before))
             .map(|(group, _)| group)
+            .collect();
+        for one in &wanted {
+            if let Wanted::Whole(name, number) = one {
+                groups.retain(|group| self.may_have(*group, name, *number));
+            }
+        }
+        let tests: Vec<Box<dyn ArrowPredicate>> = wanted
+            .into_iter()
+            .map(|wanted| -> Box<dyn ArrowPredicate> {
+                let mask = mask(&[wanted.column()]);
+                match wanted {
+                    Wanted::Text(_, test) => Box::new(ArrowPredicateFn::new(mask, move |batch| {
+                        Ok(holding(batch.column(0), &*test))
+                    })),
+                    Wanted::Whole(name, number) => {
+                        Box::new(ArrowPredicateFn::new(mask, move |batch| {
+                            let values = whole(&batch, name);
+                            Ok(values.map(|value| Some(value == Some(number))).collect())
+                        }))
+                    }
+                }
+            })
             .collect();
         let mask = mask(columns);
         let reader = builder
@@ -244,6 +270,20 @@ impl Table {
             .build()
             .map_err(|error| wrong(&error))?;
         Ok(Batches { reader, path: self.path.clone() })
+    }
+
+    /// Whether a row group may have a number in a column; yes if the file does not say.
+    fn may_have(&self, group: usize, column: &str, number: i64) -> bool {
+        let metadata = self.metadata.metadata();
+        let columns = metadata.file_metadata().schema_descr().columns();
+        let range = || {
+            let place = columns.iter().position(|one| one.name() == column)?;
+            match metadata.row_groups().get(group)?.columns().get(place)?.statistics()? {
+                Statistics::Int64(values) => Some(*values.min_opt()?..=*values.max_opt()?),
+                _ => None,
+            }
+        };
+        range().is_none_or(|range| range.contains(&number))
     }
 
     /// Every run of a file of `processed`, with what tells whether it has changed.

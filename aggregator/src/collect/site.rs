@@ -66,7 +66,10 @@ pub fn clusters(config: &Config, order: &Order) -> Result<Vec<Asked>, CommandErr
 }
 
 /// The name of the cluster that we are on.
-fn local(scontrol: &[String], stop: &Stop) -> Result<ClusterName, CommandError> {
+///
+/// # Errors
+/// If scontrol does not say it.
+pub fn local(scontrol: &[String], stop: &Stop) -> Result<ClusterName, CommandError> {
     use std::io::Read;
 
     let mut argv = scontrol.to_vec();

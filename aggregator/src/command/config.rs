@@ -64,14 +64,29 @@ fn summary(config: &Config) -> String {
         ("clusters", clusters),
         ("sacct", config.slurm.sacct.join(" ")),
         ("collect", collect),
+        ("exporter", exporter(config)),
         ("prometheus", or_none(&config.prometheus.url)),
         ("pushgateway", or_none(&config.pushgateway.url)),
         ("groups", groups),
         ("metrics", format!("http://{}/metrics", config.serve.listen)),
         ("socket", format!("{} ({})", config.serve.socket.display(), config.serve.socket_mode)),
         ("state", config.serve.state.display().to_string()),
+        ("store", config.store().display().to_string()),
     ];
     rows.into_iter().map(|(name, value)| format!("{name:<12} {value}\n")).collect()
+}
+
+fn exporter(config: &Config) -> String {
+    let exporter = &config.exporter;
+    let names = match (exporter.vpenso, exporter.mila) {
+        (true, _) => ", vpenso's names too",
+        (false, true) => ", Mila's names too",
+        (false, false) => "",
+    };
+    match exporter.enabled {
+        true => format!("a snapshot every {}{names}", exporter.interval),
+        false => "not by the service".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -87,6 +102,7 @@ mod tests {
             "archive      /var/lib/steward/archive\n",
             "  jobs       for ever\n",
             "collect      at \"17 * * * *\"\n",
+            "exporter     a snapshot every 30s, vpenso's names too\n",
             "prometheus   none configured\n",
             "pushgateway  http://gw:9091\n",
             "socket       /run/steward/steward.sock (0666)\n",

@@ -132,6 +132,7 @@ fn question(args: &Args, config: &Config) -> anyhow::Result<Question> {
         partitions: args.partition.clone(),
         clusters: args.cluster.clone(),
         name: args.name.clone(),
+        job_id: None,
         limit: args.limit,
     })
 }

@@ -8,9 +8,12 @@ pub mod archive;
 pub mod ask;
 pub mod collect;
 pub mod config;
+pub mod current;
 pub mod doctor;
+pub mod exporter;
 pub mod import;
 pub mod jobs;
+pub mod nodes;
 pub mod now;
 pub mod serve;
 pub mod service;
@@ -137,10 +140,13 @@ commands! {
     Archive archive,
     Collect collect,
     Config config,
+    Current current,
     #[command(visible_alias = "test")]
     Doctor doctor,
+    Exporter exporter,
     Import import,
     Jobs jobs,
+    Nodes nodes,
     Now now,
     Serve serve,
     Service service,

@@ -1,5 +1,6 @@
 //! The centre's settings: strict, typed, with a default for every key.
 
+mod exporter;
 mod section;
 mod value;
 
@@ -15,8 +16,9 @@ use steward_common::config::LOG_LEVELS;
 pub use steward_common::config::ConfigError;
 pub use steward_common::span::Span;
 
+pub use exporter::{Constant, Exporter, Families, Limits};
 pub use section::{
-    Archive, Collect, GroupSource, Groups, Prometheus, Pushgateway, S3, Serve, Slurm,
+    Archive, Collect, GroupSource, Groups, Prometheus, Pushgateway, S3, Serve, Slurm, Store,
 };
 pub use value::{Location, Mode, Zone};
 
@@ -47,8 +49,12 @@ pub struct Config {
     pub pushgateway: Pushgateway,
     /// Which group a user belongs to.
     pub groups: Groups,
+    /// Snapshots of clusters, and what is exported about them.
+    pub exporter: Exporter,
     /// The service.
     pub serve: Serve,
+    /// The service's memory.
+    pub store: Store,
 }
 
 impl Default for Config {
@@ -63,7 +69,9 @@ impl Default for Config {
             prometheus: Prometheus::default(),
             pushgateway: Pushgateway::default(),
             groups: Groups::default(),
+            exporter: Exporter::default(),
             serve: Serve::default(),
+            store: Store::default(),
         }
     }
 }
@@ -154,6 +162,10 @@ impl Config {
             ("slurm.sacct", &self.slurm.sacct),
             ("slurm.sacctmgr", &self.slurm.sacctmgr),
             ("slurm.scontrol", &self.slurm.scontrol),
+            ("slurm.squeue", &self.slurm.squeue),
+            ("slurm.sinfo", &self.slurm.sinfo),
+            ("slurm.sshare", &self.slurm.sshare),
+            ("slurm.sdiag", &self.slurm.sdiag),
         ] {
             if argv.first().is_none_or(String::is_empty) {
                 return refuse(key, "must name a program");
@@ -201,14 +213,26 @@ impl Config {
                 "must name the groups' users when source is \"config\"",
             );
         }
-        for (key, path) in
-            [("serve.socket", &self.serve.socket), ("serve.state", &self.serve.state)]
-        {
-            if !path.is_absolute() {
+        self.exporter.check()?;
+        if self.store.retention_states.0 < HOUR {
+            return refuse("store.retention_states", "must be at least 1h");
+        }
+        for (key, path) in [
+            ("serve.socket", Some(&self.serve.socket)),
+            ("serve.state", Some(&self.serve.state)),
+            ("store.path", self.store.path.as_ref()),
+        ] {
+            if path.is_some_and(|path| !path.is_absolute()) {
                 return refuse(key, "must be an absolute path");
             }
         }
         Ok(())
+    }
+
+    /// The file of the service's memory: as configured, else `steward.db` in `serve.state`.
+    #[must_use]
+    pub fn store(&self) -> PathBuf {
+        self.store.path.clone().unwrap_or_else(|| self.serve.state.join("steward.db"))
     }
 
     /// The zone in which people see days, and schedules times: as configured, else the system's.

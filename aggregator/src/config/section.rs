@@ -61,6 +61,14 @@ pub struct Slurm {
     pub sacctmgr: Vec<String>,
     /// The same for scontrol.
     pub scontrol: Vec<String>,
+    /// The same for squeue.
+    pub squeue: Vec<String>,
+    /// The same for sinfo.
+    pub sinfo: Vec<String>,
+    /// The same for sshare.
+    pub sshare: Vec<String>,
+    /// The same for sdiag.
+    pub sdiag: Vec<String>,
     /// How long one call may take.
     #[serde(deserialize_with = "from_text")]
     pub timeout: Span,
@@ -156,8 +164,10 @@ impl Groups {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Serve {
-    /// Address for /metrics and /healthz.
+    /// Address for /metrics, /healthz and /api.
     pub listen: SocketAddr,
+    /// Whether jobs and nodes are told there to whoever can reach it.
+    pub api: bool,
     /// The Unix socket at which users of this machine ask.
     pub socket: PathBuf,
     /// Who may connect to it.
@@ -165,6 +175,23 @@ pub struct Serve {
     pub socket_mode: Mode,
     /// Where the service keeps what it must know; who holds the lock in it leads.
     pub state: PathBuf,
+}
+
+/// The service's memory.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Store {
+    /// Its file; see [`super::Config::store`].
+    pub path: Option<PathBuf>,
+    /// How long states of jobs that were seen are kept.
+    #[serde(deserialize_with = "from_text")]
+    pub retention_states: Span,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self { path: None, retention_states: Span(Duration::from_secs(90 * 86_400)) }
+    }
 }
 
 impl Default for Archive {
@@ -186,6 +213,10 @@ impl Default for Slurm {
             sacct: vec!["sacct".to_owned()],
             sacctmgr: vec!["sacctmgr".to_owned()],
             scontrol: vec!["scontrol".to_owned()],
+            squeue: vec!["squeue".to_owned()],
+            sinfo: vec!["sinfo".to_owned()],
+            sshare: vec!["sshare".to_owned()],
+            sdiag: vec!["sdiag".to_owned()],
             timeout: Span(Duration::from_secs(600)),
             parallel: 4,
             retries: 3,
@@ -226,6 +257,7 @@ impl Default for Serve {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 9867)),
+            api: true,
             socket: "/run/steward/steward.sock".into(),
             socket_mode: Mode(0o666),
             state: "/var/lib/steward".into(),

@@ -59,8 +59,22 @@ fn senseless_values_are_refused_by_key() {
         ("[pushgateway]\nurl = \"ftp://a\"", "pushgateway.url"),
         ("[pushgateway]\nstale_after = \"500ms\"", "pushgateway.stale_after"),
         ("[groups]\nsource = \"config\"", "groups.members"),
+        ("[exporter]\nvpenso = true\nmila = true", "exporter.mila"),
+        ("[exporter]\ninterval = \"0s\"", "exporter.interval"),
+        ("[exporter]\nshare = 0", "exporter.share"),
+        ("[slurm]\nsqueue = []", "slurm.squeue"),
+        (
+            "[exporter]\nconstants = [{ name = \"a\", value = 1, labels = { name = \"b\" } }]",
+            "exporter.constants",
+        ),
+        (
+            "[exporter]\nconstants = [{ name = \"a\", value = 1 }, { name = \"a\", value = 2 }]",
+            "exporter.constants",
+        ),
         ("[serve]\nsocket = \"steward.sock\"", "serve.socket"),
         ("[serve]\nstate = \"\"", "serve.state"),
+        ("[store]\npath = \"steward.db\"", "store.path"),
+        ("[store]\nretention_states = \"1m\"", "store.retention_states"),
     ] {
         let message = parse(text).unwrap().check().unwrap_err().to_string();
         assert!(message.starts_with(&format!("{key}: ")), "{text:?}: {message}");

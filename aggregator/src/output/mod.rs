@@ -2,12 +2,15 @@
 
 pub mod archive;
 pub mod csv;
+pub mod current;
 pub mod doctor;
+pub mod exporter;
 pub mod format;
 pub mod html;
 pub mod jobs;
 pub mod json;
 pub mod markdown;
+pub mod nodes;
 pub mod number;
 pub mod plain;
 pub mod progress;

@@ -1,12 +1,17 @@
 //! `steward serve`: tasks on their schedules, pages for Prometheus, answers for users.
 
+mod api;
+pub mod board;
+mod chunks;
 pub mod client;
 mod collecting;
 mod connections;
+mod gpu_years;
 pub mod handler;
 pub mod leader;
-mod page;
+pub mod page;
 pub mod record;
+mod remember;
 mod socket;
 pub mod task;
 mod wire;
@@ -23,7 +28,10 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::config::Config;
+use crate::exporter::Exporter;
 use crate::shutdown;
+use crate::store::Store;
+use board::Board;
 use leader::Leadership;
 use record::{Counts, Record, State};
 use socket::Socket;
@@ -50,7 +58,7 @@ impl Service {
     /// Makes its tasks and takes its addresses.
     ///
     /// # Errors
-    /// If an address is taken or the state directory cannot be made.
+    /// If an address is taken, the state directory cannot be made or the store not be opened.
     pub async fn new(config: Config) -> anyhow::Result<Self> {
         let config = Arc::new(config);
         let counts = Arc::new(Counts::default());
@@ -66,8 +74,14 @@ impl Service {
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("{address}: serve.listen"))?;
         let socket = Socket::bind(&config.serve.socket, config.serve.socket_mode)?;
+        let store = Store::open(&config.store()).await?;
+        let board = Arc::new(Board::default());
+        let exporter = Arc::new(Exporter::new(&config, Arc::clone(&board))?);
         let state = State {
             config,
+            board,
+            exporter,
+            store,
             started: Timestamp::now(),
             leadership: Arc::new(leadership),
             tasks: tasks.iter().map(|task| Arc::new(Record::new(task.name))).collect(),
@@ -105,7 +119,14 @@ impl Service {
             let (zone, record) = (state.config.zone(), Arc::clone(record));
             parts.spawn(task.run(zone, record, Arc::clone(&leadership), stop.clone()));
         }
+        if state.config.exporter.enabled {
+            // One service is enough to ask slurmctld.
+            let (exporter, leads) = (Arc::clone(&state.exporter), Arc::clone(&leadership));
+            let config = Arc::clone(&state.config);
+            parts.spawn(exporter.watch(config, move || leads.leads(), stop.clone()));
+        }
         parts.spawn(page::serve(listener, Arc::clone(&state), stop.clone()));
+        parts.spawn(remember::run(Arc::clone(&state), stop.clone()));
         parts.spawn(socket.serve(Arc::clone(&state), stop));
         let early = tokio::select! {
             () = shutdown => None,
@@ -122,6 +143,7 @@ impl Service {
                 result = Err(error.into());
             }
         }
+        state.store.close().await;
         // After the last task: until then nobody else may act.
         leadership.release();
         tracing::info!("ended");

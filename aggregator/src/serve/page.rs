@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::{Body, Bytes};
 use axum::extract::State as Extract;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -18,10 +19,13 @@ use steward_common::exposition::{CONTENT_TYPE, header as metric_header, line};
 use steward_common::metric::{self, MetricDef};
 use tokio::net::TcpListener;
 
+use super::api;
+use super::chunks::Chunks;
 use super::connections::Connections;
 use super::leader::Role;
 use super::record::{Collection, Now, State};
 use super::task::LONGEST_PAUSE;
+use crate::output::exporter;
 use crate::shutdown::Shutdown;
 
 /// Connections at a time: Prometheus needs one, and a few people may look.
@@ -35,11 +39,19 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves until `shutdown`.
 pub async fn serve(listener: TcpListener, state: Arc<State>, shutdown: Shutdown) {
-    let router = Router::new()
+    let mut router = Router::new()
         .route("/", get(index))
         .route("/metrics", get(metrics))
-        .route("/healthz", get(healthz))
-        .with_state(state);
+        .route("/metrics/constants", get(constants))
+        .route("/healthz", get(healthz));
+    if state.config.serve.api {
+        router = router.merge(api::routes());
+    }
+    listen(listener, router.with_state(state), shutdown).await;
+}
+
+/// Serves these pages until `shutdown`.
+pub async fn listen(listener: TcpListener, router: Router, shutdown: Shutdown) {
     let mut connections = Connections::new(MOST);
     loop {
         let accepted = connections.next(&shutdown, || listener.accept()).await;
@@ -63,14 +75,38 @@ pub async fn serve(listener: TcpListener, state: Arc<State>, shutdown: Shutdown)
 }
 
 async fn index() -> &'static str {
-    "steward\n\n/metrics  what the service does, for Prometheus\n/healthz  200 while it leads or waits for the leader\n"
+    "steward\n\n/metrics  clusters and the service itself, for Prometheus\n/metrics/constants  values of the configuration alone\n/healthz  200 while it leads or waits for the leader\n/api/v1/clusters  their jobs and nodes, as JSON\n"
 }
 
 async fn metrics(Extract(state): Extract<Arc<State>>) -> Response {
-    match page(&state) {
-        Ok(body) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], body).into_response(),
+    text(all(&state))
+}
+
+async fn constants(Extract(state): Extract<Arc<State>>) -> Response {
+    text(Ok(vec![state.exporter.constants()]))
+}
+
+/// A page of metrics, of pieces that are sent as they are.
+pub fn text(pieces: Result<Vec<Bytes>, fmt::Error>) -> Response {
+    match pieces {
+        Ok(pieces) => {
+            let body = Body::new(Chunks::new(pieces));
+            ([(header::CONTENT_TYPE, CONTENT_TYPE)], body).into_response()
+        }
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
+}
+
+/// About the service itself, and, while it leads, about clusters: two services must not both say
+/// what one cluster has.
+fn all(state: &State) -> Result<Vec<Bytes>, fmt::Error> {
+    let mut pieces = vec![Bytes::from(page(state)?)];
+    if state.leadership.leads() {
+        let years = state.counts.gpu_years.lock().unwrap_or_else(PoisonError::into_inner);
+        pieces.push(exporter::years(&years)?.into());
+        pieces.extend(state.exporter.metrics()?);
+    }
+    Ok(pieces)
 }
 
 /// A metric of each task.
@@ -86,11 +122,13 @@ const OF_TASKS: &[OfTask] = &[
 fn page(state: &State) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let deleted = state.counts.groups_deleted.load(Ordering::Relaxed);
+    let failures = state.counts.store_failures.load(Ordering::Relaxed);
     for (def, labels, value) in [
         (&metric::CENTRE_BUILD_INFO, &[env!("CARGO_PKG_VERSION")][..], 1.0),
         (&metric::CENTRE_LEADER, &[], flag(state.leadership.leads())),
         (&metric::CENTRE_PUSHGATEWAY_GROUPS_DELETED, &[], count(deleted)),
         (&metric::CENTRE_START_TIMESTAMP, &[], seconds(state.started)),
+        (&metric::CENTRE_STORE_FAILURES, &[], count(failures)),
     ] {
         metric_header(&mut out, def)?;
         line(&mut out, def, labels, value)?;

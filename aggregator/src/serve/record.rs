@@ -7,8 +7,12 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use super::board::Board;
 use super::leader::Leadership;
 use crate::config::Config;
+use crate::exporter::Exporter;
+use crate::output::exporter::Years;
+use crate::store::Store;
 
 /// Everything about the service that several of its parts see.
 #[derive(Debug)]
@@ -23,6 +27,12 @@ pub struct State {
     pub tasks: Vec<Arc<Record>>,
     /// What tasks count.
     pub counts: Arc<Counts>,
+    /// The newest snapshot of each cluster.
+    pub board: Arc<Board>,
+    /// What it must not forget.
+    pub store: Store,
+    /// What is exported about clusters.
+    pub exporter: Arc<Exporter>,
     /// Requests at the socket, by command and result.
     pub requests: Mutex<BTreeMap<(&'static str, &'static str), u64>>,
 }
@@ -34,6 +44,10 @@ pub struct Counts {
     pub groups_deleted: AtomicU64,
     /// What collections did.
     pub collections: Mutex<Collections>,
+    /// Tries to write to the store that failed.
+    pub store_failures: AtomicU64,
+    /// GPU-years that were used.
+    pub gpu_years: Mutex<Years>,
 }
 
 /// What the collections of this service did.

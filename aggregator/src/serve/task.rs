@@ -14,6 +14,7 @@ use jiff::tz::TimeZone;
 use tokio::task::JoinHandle;
 
 use super::collecting;
+use super::gpu_years;
 use super::leader::Leadership;
 use super::record::{Counts, Record};
 use crate::config::Config;
@@ -40,7 +41,7 @@ pub struct Setup {
 type Make = fn(&Setup) -> anyhow::Result<Option<Task>>;
 
 /// Every task of the service, in alphabetical order.
-pub const TASKS: &[Make] = &[collect, pushgateway];
+pub const TASKS: &[Make] = &[collect, gpu_years, pushgateway];
 
 /// Brings what Slurm's database knows into the archive.
 fn collect(setup: &Setup) -> anyhow::Result<Option<Task>> {
@@ -51,6 +52,18 @@ fn collect(setup: &Setup) -> anyhow::Result<Option<Task>> {
     let setup = setup.clone();
     Ok(Some(Task::new("collect", config.schedule.clone(), move |shutdown| {
         collecting::run(setup.clone(), shutdown)
+    })))
+}
+
+/// Counts the GPU-years that were used this year.
+fn gpu_years(setup: &Setup) -> anyhow::Result<Option<Task>> {
+    let config = &setup.config.exporter;
+    if !config.enabled {
+        return Ok(None);
+    }
+    let setup = setup.clone();
+    Ok(Some(Task::new("gpu-years", config.gpu_years.clone(), move |_| {
+        gpu_years::run(setup.clone())
     })))
 }
 

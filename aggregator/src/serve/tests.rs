@@ -10,7 +10,7 @@ use super::handler::status::Status;
 use super::*;
 use crate::shutdown::Stopper;
 
-fn config(dir: &Path) -> Config {
+pub(super) fn config(dir: &Path) -> Config {
     let mut config = Config::default();
     config.serve.listen = ([127, 0, 0, 1], 0).into();
     config.serve.socket = dir.join("s.sock");
@@ -18,31 +18,50 @@ fn config(dir: &Path) -> Config {
     config.archive.directory = crate::config::Location::Directory(dir.join("archive"));
     // It would ask the Slurm of this machine.
     config.collect.enabled = false;
+    config.exporter.enabled = false;
     config
 }
 
-struct Running {
+pub(super) struct Running {
     address: SocketAddr,
+    pub(super) board: Arc<Board>,
+    store: Store,
     stopper: Stopper,
     ended: JoinHandle<anyhow::Result<()>>,
 }
 
 impl Running {
-    async fn start(config: Config) -> Self {
+    pub(super) async fn start(config: Config) -> Self {
         let service = Service::new(config).await.unwrap();
         let address = service.address().unwrap();
+        let (board, store) = (Arc::clone(&service.state.board), service.state.store.clone());
         let (stopper, shutdown) = shutdown::channel();
         let ended = tokio::spawn(service.run(async move { shutdown.wait().await }));
-        Self { address, stopper, ended }
+        Self { address, board, store, stopper, ended }
     }
 
-    async fn get(&self, path: &str) -> (u16, String) {
+    /// Waits until the states in which job `id` of cluster c1 was seen are such.
+    pub(super) async fn until_states(&self, id: u32, are: impl Fn(&[String]) -> bool) {
+        let cluster = steward_common::id::ClusterName::new("c1").unwrap();
+        let job = steward_common::id::JobId::new(id).unwrap();
+        for _ in 0..300 {
+            let seen = self.store.states(&cluster, job).await.unwrap();
+            let states: Vec<String> = seen.into_iter().map(|one| one.state).collect();
+            if are(&states) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("the states of job {id} did not come");
+    }
+
+    pub(super) async fn get(&self, path: &str) -> (u16, String) {
         let answer = reqwest::get(format!("http://{}{path}", self.address)).await.unwrap();
         (answer.status().as_u16(), answer.text().await.unwrap())
     }
 
     /// Waits until /healthz says so.
-    async fn wait_for(&self, health: &str) {
+    pub(super) async fn wait_for(&self, health: &str) {
         for _ in 0..300 {
             if self.get("/healthz").await.1 == health {
                 return;
@@ -52,7 +71,7 @@ impl Running {
         panic!("{health:?} did not come: {:?}", self.get("/healthz").await);
     }
 
-    async fn stop(self) {
+    pub(super) async fn stop(self) {
         self.stopper.stop();
         let ended = tokio::time::timeout(Duration::from_secs(10), self.ended).await;
         ended.expect("it ends within seconds").unwrap().unwrap();
@@ -118,7 +137,7 @@ async fn what_is_no_request_is_refused_in_words() {
     let socket = dir.path().join("s.sock");
     let unknown = ask::<Status>(&socket, "sudo", ()).await;
     assert!(
-        matches!(unknown, Err(AskError::BadInput(why)) if why.0.contains("known: jobs, status"))
+        matches!(unknown, Err(AskError::BadInput(why)) if why.0.contains("known: current, jobs, nodes, status"))
     );
     for (text, part) in [
         ("nonsense\n".to_owned(), "no request"),
@@ -148,4 +167,22 @@ async fn a_client_that_says_nothing_does_not_hold_up_the_end() {
     let _silent_too = tokio::net::TcpStream::connect(service.address).await.unwrap();
     service.wait_for("ok: leader\n").await;
     service.stop().await;
+}
+
+#[tokio::test]
+async fn constants_are_served_with_the_rest_and_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(dir.path());
+    let labels = [("cluster".to_owned(), "tuxedo".to_owned())].into();
+    let name = "allocated_gpu_years".to_owned();
+    config.exporter.constants = vec![crate::config::Constant { name, value: 120.5, labels }];
+    let running = Running::start(config).await;
+    running.wait_for("ok: leader\n").await;
+    let line = "steward_constant{name=\"allocated_gpu_years\",cluster=\"tuxedo\"} 120.5\n";
+    let (code, alone) = running.get("/metrics/constants").await;
+    assert_eq!(code, 200);
+    assert!(alone.ends_with(line) && alone.starts_with("# HELP steward_constant "), "{alone}");
+    let (_, all) = running.get("/metrics").await;
+    assert!(all.contains(line) && all.contains("steward_leader 1\n"), "{all}");
+    running.stop().await;
 }

@@ -4,6 +4,7 @@
 //! reads one dialect, says which, and refuses everything else with a [`ParseError`]. Text that
 //! says "there is nothing" (empty, `(null)`, `None assigned`) is an `Option` or an empty list.
 
+pub mod array;
 pub mod cgroup_path;
 pub mod conf;
 pub mod duration;

@@ -12,7 +12,7 @@ pub const MOST: usize = 10_000;
 
 /// The archive is read for so many at a time, so that users cannot take the machine from the
 /// collection.
-static READERS: Semaphore = Semaphore::const_new(2);
+pub static READERS: Semaphore = Semaphore::const_new(2);
 
 /// Looks into the archive.
 ///

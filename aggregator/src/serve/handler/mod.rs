@@ -4,6 +4,7 @@
 //! and its line in [`HANDLERS`]. Who asks stands in [`Call::peer`], as the kernel says; a handler
 //! must tell everyone but the administrator only what is his own.
 
+mod current;
 pub mod jobs;
 pub mod status;
 
@@ -57,7 +58,9 @@ pub type Handler = fn(Call) -> Answer;
 
 /// Every command that the service answers, in alphabetical order.
 pub const HANDLERS: &[(&str, Handler)] = &[
+    ("current", |call| Box::pin(current::jobs(call))),
     ("jobs", |call| Box::pin(jobs::answer(call))),
+    ("nodes", |call| Box::pin(current::nodes(call))),
     ("status", |call| Box::pin(status::answer(call))),
 ];
 

@@ -1,0 +1,97 @@
+//! What is asked for behind the `?`.
+
+use super::listing::Shape;
+use super::refusal::Refusal;
+use crate::current::JobRow;
+
+/// Which rows, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// How they are written.
+    pub shape: Shape,
+    /// Only of these users.
+    pub users: Vec<String>,
+    /// Only charged to these accounts.
+    pub accounts: Vec<String>,
+    /// Only in one of these partitions.
+    pub partitions: Vec<String>,
+    /// Only in these states, by Slurm's long names; of a node its base state or a flag.
+    pub states: Vec<String>,
+}
+
+impl Asked {
+    /// Reads `user=alice&user=bob&state=RUNNING&format=ndjson`; of these keys `known` may be there.
+    ///
+    /// # Errors
+    /// If there is anything else.
+    pub fn parse(query: Option<&str>, known: &[&str]) -> Result<Asked, Refusal> {
+        let mut asked = Asked::default();
+        // An address is needed to take the pairs apart; which one does not matter.
+        let address = format!("http://steward/?{}", query.unwrap_or_default());
+        let address = reqwest::Url::parse(&address)
+            .map_err(|error| Refusal::bad(format!("the question cannot be read: {error}")))?;
+        for (key, value) in address.query_pairs() {
+            if !known.contains(&&*key) {
+                let known = known.join(", ");
+                return Err(Refusal::bad(format!("{key:?} is not known here; known: {known}")));
+            }
+            let names = || value.split(',').filter(|name| !name.is_empty()).map(str::to_owned);
+            match &*key {
+                "format" => asked.shape = shape(&value)?,
+                "user" => asked.users.extend(names()),
+                "account" => asked.accounts.extend(names()),
+                "partition" => asked.partitions.extend(names()),
+                _ => asked.states.extend(names().map(|name| name.to_uppercase())),
+            }
+        }
+        Ok(asked)
+    }
+
+    /// Whether a job is asked for.
+    #[must_use]
+    pub fn wants(&self, job: &JobRow) -> bool {
+        let one_of =
+            |names: &[String], own: &str| names.is_empty() || names.iter().any(|name| name == own);
+        one_of(&self.users, &job.user)
+            && one_of(&self.accounts, &job.account)
+            && one_of(&self.states, &job.state)
+            && (self.partitions.is_empty()
+                || job.partition.split(',').any(|own| one_of(&self.partitions, own)))
+    }
+}
+
+fn shape(text: &str) -> Result<Shape, Refusal> {
+    match text {
+        "json" => Ok(Shape::Object),
+        "ndjson" => Ok(Shape::Lines),
+        _ => Err(Refusal::bad(format!("format is json or ndjson, not {text:?}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_read_and_what_is_not_known_refused() {
+        let known = ["format", "user", "state", "partition", "account"];
+        let asked =
+            Asked::parse(Some("user=alice&user=b%20b&state=running,pending&format=ndjson"), &known)
+                .unwrap();
+        assert_eq!(asked.users, ["alice", "b b"]);
+        assert_eq!(asked.states, ["RUNNING", "PENDING"]);
+        assert_eq!(asked.shape, Shape::Lines);
+        assert_eq!(Asked::parse(None, &known).unwrap(), Asked::default());
+        for query in ["format=xml", "usr=alice", "=", "%ff=1"] {
+            assert!(Asked::parse(Some(query), &known).is_err(), "{query}");
+        }
+    }
+
+    #[test]
+    fn a_job_that_waits_in_several_partitions_is_in_each() {
+        let job = JobRow { partition: "cpu,gpu".to_owned(), ..JobRow::default() };
+        let of =
+            |partition: &str| Asked { partitions: vec![partition.to_owned()], ..Asked::default() };
+        assert!(of("gpu").wants(&job) && of("cpu").wants(&job) && !of("c").wants(&job));
+    }
+}

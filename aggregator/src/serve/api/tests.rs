@@ -1,0 +1,147 @@
+use std::sync::Arc;
+
+use serde_json::Value;
+use steward_common::cluster::draft::{Desk, Draft, Figure};
+use steward_common::cluster::state::{Flag, NodeState};
+use steward_common::cluster::{Amount, Asked, Base, CurrentJob, Node, Question, Seen, Snapshot};
+use steward_common::id::{ClusterName, NodeName};
+use steward_common::time::Timestamp;
+
+use crate::serve::tests::{Running, config};
+
+fn job(id: u64, user: &str, state: &str, tasks: &str) -> CurrentJob {
+    let draft = Draft {
+        id: Figure::At(id),
+        array_job: Figure::At(if tasks.is_empty() { 0 } else { id }),
+        array_tasks: tasks.into(),
+        user: user.into(),
+        partition: "cpu".into(),
+        name: "a \"name\"\n".into(),
+        state: state.into(),
+        nodes: if state == "RUNNING" { "n[1-2]".into() } else { "".into() },
+        cpus: Figure::At(4),
+        time_limit: Figure::Infinite,
+        ..Draft::default()
+    };
+    Desk::default().job(draft).unwrap()
+}
+
+fn snapshot(at: i64, jobs: Vec<CurrentJob>) -> Arc<Snapshot> {
+    let mut snapshot = Snapshot::unseen(ClusterName::new("c1").unwrap(), Timestamp::new(at));
+    let mut node =
+        Node::new(NodeName::new("n1").unwrap(), NodeState::new(Base::Mixed).with(Flag::Drain));
+    node.cpus = Amount { total: 8, allocated: 4, error: 0 };
+    snapshot.nodes = Some(Seen::new(Timestamp::new(at), vec![node]));
+    snapshot.jobs = Some(Seen::new(Timestamp::new(at), jobs));
+    Arc::new(snapshot)
+}
+
+async fn get(service: &Running, path: &str) -> (u16, Value) {
+    let (code, text) = service.get(&format!("/api/v1/clusters{path}")).await;
+    (code, serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}: {text}")))
+}
+
+#[tokio::test]
+async fn jobs_and_nodes_are_told_and_what_is_not_there_is_refused_with_a_hint() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Running::start(config(dir.path())).await;
+    let (code, nothing) = get(&service, "/c1/jobs").await;
+    assert_eq!((code, nothing["error"].is_string()), (503, true), "{nothing}");
+    service.board.put(snapshot(
+        1000,
+        vec![job(7, "alice", "RUNNING", ""), job(8, "bob", "PENDING", "0-999%5")],
+    ));
+    let (code, all) = get(&service, "").await;
+    assert_eq!((code, &all["clusters"][0]["cluster"]), (200, &"c1".into()));
+    let (_, jobs) = get(&service, "/c1/jobs").await;
+    assert_eq!(jobs["jobs"].as_array().unwrap().len(), 2);
+    assert_eq!(jobs["seen_at"], 1000);
+    assert_eq!(jobs["jobs"][0]["job_name"], "a \"name\"\n");
+    assert_eq!(jobs["jobs"][0]["time_limit_seconds"], "unlimited");
+    assert_eq!(jobs["jobs"][1]["tasks"], 1000);
+    assert_eq!(jobs["jobs"][1]["job_id"], "8_[0-999%5]");
+    let (_, bobs) = get(&service, "/c1/jobs?user=bob,carol&state=pending").await;
+    assert_eq!(bobs["jobs"].as_array().unwrap().len(), 1);
+    let (code, lines) = service.get("/api/v1/clusters/c1/jobs?format=ndjson").await;
+    assert_eq!((code, lines.lines().count()), (200, 2));
+    let (_, nodes) = get(&service, "/c1/nodes?state=drain").await;
+    assert_eq!(nodes["nodes"][0]["cpus"]["unusable"]["drain"], 4);
+    let (_, node) = get(&service, "/c1/nodes/n1").await;
+    assert_eq!(node["jobs"], serde_json::json!([7]));
+    for (path, status, part) in [
+        ("/c2/jobs", 404, "there are c1"),
+        ("/c1/nodes/n9", 404, "no node"),
+        ("/c1/jobs/99", 404, "neither"),
+        ("/c1/jobs/latest", 400, "no id"),
+        ("/c1/jobs?who=me", 400, "known: format"),
+        ("/c1/queue", 404, "/jobs"),
+    ] {
+        let (code, refusal) = get(&service, path).await;
+        assert_eq!(code, status, "{path}: {refusal}");
+        assert!(refusal["error"].as_str().unwrap().contains(part), "{path}: {refusal}");
+    }
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn states_are_remembered_when_they_change_and_told_with_the_job() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Running::start(config(dir.path())).await;
+    service.wait_for("ok: leader\n").await;
+    // The times are within what is kept.
+    let now = jiff::Timestamp::now().as_second() - 100;
+    for (at, state) in [(now, "PENDING"), (now + 1, "PENDING"), (now + 2, "RUNNING")] {
+        service.board.put(snapshot(at, vec![job(7, "alice", state, "")]));
+        service.until_states(7, |states| states.last().is_some_and(|last| last == state)).await;
+    }
+    let (_, told) = get(&service, "/c1/jobs/7").await;
+    assert_eq!(told["source"], "slurmctld");
+    let expected = serde_json::json!([
+        {"state": "PENDING", "seen_at": now},
+        {"state": "RUNNING", "seen_at": now + 2},
+    ]);
+    assert_eq!(told["states"], expected);
+    service.stop().await;
+    // The next service goes on where this one ended, and tells of a job that has left.
+    let service = Running::start(config(dir.path())).await;
+    service.wait_for("ok: leader\n").await;
+    service.board.put(snapshot(now + 3, vec![job(7, "alice", "RUNNING", "")]));
+    service.board.put(snapshot(now + 4, vec![job(7, "alice", "COMPLETED", "")]));
+    service.until_states(7, |states| states.len() == 3).await;
+    service.board.put(snapshot(now + 5, Vec::new()));
+    let (code, told) = get(&service, "/c1/jobs/7").await;
+    assert_eq!((code, &told["source"]), (200, &"store".into()), "{told}");
+    assert_eq!(told["states"].as_array().unwrap().len(), 3);
+    assert!(told.get("job").is_none());
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn an_old_answer_says_how_old_it_is_and_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Running::start(config(dir.path())).await;
+    let mut old = Snapshot::clone(&snapshot(1000, vec![job(7, "alice", "RUNNING", "")]));
+    let failed = Asked {
+        at: Timestamp::new(2000),
+        took: std::time::Duration::from_secs(1),
+        error: Some("squeue: no answer".to_owned()),
+        answered: Some(Timestamp::new(1000)),
+    };
+    old.asked.insert(Question::Jobs, failed);
+    service.board.put(Arc::new(old));
+    let (code, jobs) = get(&service, "/c1/jobs").await;
+    assert_eq!((code, &jobs["error"]), (200, &"squeue: no answer".into()));
+    assert!(jobs["age_seconds"].as_i64().unwrap() > 1000);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_site_can_switch_it_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut settings = config(dir.path());
+    settings.serve.api = false;
+    let service = Running::start(settings).await;
+    service.board.put(snapshot(1000, Vec::new()));
+    assert_eq!(service.get("/api/v1/clusters/c1/jobs").await.0, 404);
+    service.stop().await;
+}
