@@ -215,6 +215,7 @@ fn files_are_opened_when_they_are_read() {
         partitions: none(),
         clusters: none(),
         name: None,
+        job_id: None,
         limit: 1,
     };
     assert_eq!(archive.jobs(&question).unwrap().runs.len(), 1);

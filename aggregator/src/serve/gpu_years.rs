@@ -35,14 +35,15 @@ pub async fn run(setup: Setup) -> anyhow::Result<()> {
 /// GPU-years by cluster, of the calendar year so far. A cluster whose jobs hold no GPU has 0.
 fn used(archive: &Archive, now: Timestamp, zone: TimeZone) -> anyhow::Result<Years> {
     let (year, window) = year(now, zone)?;
-    let mut years = Years::new();
-    let mut names = Names::default();
-    if let Some(window) = window {
-        archive.rows(window, None, &mut names, &mut |rows, names| {
+    let Some(window) = window else { return Ok(Years::new()) };
+    // A writer that is quicker changes what counts: then all is read again.
+    archive.consistently(|manifest| {
+        let (mut years, mut names) = (Years::new(), Names::default());
+        let all = archive.rows(manifest, window, None, &mut names, &mut |rows, names| {
             add(&mut years, year, window, rows, names);
         })?;
-    }
-    Ok(years)
+        Ok(all.then_some(years))
+    })
 }
 
 /// The calendar year of `now` on the site's clocks, and what has passed of it.
