@@ -260,11 +260,13 @@ fn status(pid: u32, key: &str) -> Result<f64> {
     Ok(line.split_whitespace().next().context("a number")?.parse()?)
 }
 
-/// CPU time of a process without its children, in seconds.
+/// CPU time of the threads that a process has now, in seconds; to the nanosecond, as the scheduler
+/// counts it.
 fn cpu(pid: u32) -> Result<f64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let rest = text.rsplit_once(')').context("stat")?.1;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let ticks: f64 = fields[11].parse::<f64>()? + fields[12].parse::<f64>()?;
-    Ok(ticks / 100.0)
+    let mut sum = 0.0;
+    for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let text = std::fs::read_to_string(task?.path().join("schedstat"))?;
+        sum += text.split(' ').next().context("schedstat")?.parse::<f64>()?;
+    }
+    Ok(sum / 1e9)
 }
