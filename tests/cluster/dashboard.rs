@@ -7,7 +7,7 @@ use steward_tests::prometheus::{self, Prometheus};
 use steward_tests::slurm::{self, submit};
 use steward_tests::testbed::USERS;
 
-use crate::stage::{node, take};
+use super::stage::{node, take};
 
 #[test]
 fn every_query_of_the_dashboard_finds_series() {

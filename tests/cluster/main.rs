@@ -2,11 +2,15 @@
 //! out, slurmd and slurmctld are killed here, which tests beside would feel. `tests/run` brings it
 //! up, calls them and ends it.
 
-mod control;
-mod dashboard;
-mod nodes;
-mod outage;
-mod queue;
-mod records;
-mod stage;
-mod truth;
+/// A name in every test's path, for filters.
+#[path = "."]
+mod cluster {
+    mod control;
+    mod dashboard;
+    mod nodes;
+    mod outage;
+    mod queue;
+    mod records;
+    mod stage;
+    mod truth;
+}

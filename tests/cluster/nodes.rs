@@ -4,8 +4,8 @@ use steward_tests::slurm::{self, submit};
 use steward_tests::testbed::USERS;
 use steward_tests::wait;
 
-use crate::control;
-use crate::stage::{PATIENCE, Stage, exported, node, take};
+use super::control;
+use super::stage::{PATIENCE, Stage, exported, node, take};
 
 fn scontrol(args: &[&str]) {
     slurm::run("scontrol", args);

@@ -6,8 +6,8 @@ use nix::sys::signal::Signal;
 use steward_tests::exposition::Exposition;
 use steward_tests::wait;
 
-use crate::control;
-use crate::stage::{CLUSTERS, PATIENCE, Stage, exported, take};
+use super::control;
+use super::stage::{CLUSTERS, PATIENCE, Stage, exported, take};
 
 fn age(page: &Exposition, cluster: &str) -> f64 {
     let labels = [("cluster", cluster), ("question", "nodes")];

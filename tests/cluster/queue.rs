@@ -3,8 +3,8 @@
 use steward_tests::slurm::{self, submit};
 use steward_tests::testbed::USERS;
 
-use crate::stage::{node, take};
-use crate::truth;
+use super::stage::{node, take};
+use super::truth;
 
 #[test]
 fn a_thousand_tasks_that_wait_count_a_thousand_and_the_two_clusters_apart() {

@@ -8,9 +8,9 @@ use steward_tests::slurm::{self, submit};
 use steward_tests::testbed::{Testbed, USERS};
 use steward_tests::{service, wait};
 
-use crate::control;
-use crate::stage::{PATIENCE, Stage, node, take};
-use crate::truth;
+use super::control;
+use super::stage::{PATIENCE, Stage, node, take};
+use super::truth;
 
 fn states(told: &Value) -> Vec<&str> {
     told["states"].as_array().unwrap().iter().map(|one| one["state"].as_str().unwrap()).collect()

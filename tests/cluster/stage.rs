@@ -10,7 +10,7 @@ use steward_tests::service::Service;
 use steward_tests::testbed::Testbed;
 use steward_tests::{http, shared, wait};
 
-use crate::truth::{self, Classes};
+use super::truth::{self, Classes};
 
 /// The two clusters.
 pub const CLUSTERS: [&str; 2] = ["steward", "steward2"];

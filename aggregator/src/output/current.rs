@@ -59,15 +59,15 @@ fn queues(jobs: &[JobRow], key: impl Fn(&JobRow) -> (String, String, String)) ->
 }
 
 const FIGURES: [Field<Queue>; 9] = [
-    (always("jobs_running", "Running"), |one| Cell::Count(one.running.jobs)),
-    (always("cpus_running", "CPUs"), |one| Cell::Count(one.running.cpus)),
-    (hide(3, "gpus_running", "GPUs"), |one| Cell::Count(one.running.gpus)),
-    (drop(4, "nodes_running", "Nodes"), |one| Cell::Count(one.running.nodes)),
-    (always("jobs_waiting", "Waiting"), |one| Cell::Count(one.waiting.jobs)),
-    (drop(2, "cpus_waiting", "for CPUs"), |one| Cell::Count(one.waiting.cpus)),
-    (hide(3, "gpus_waiting", "for GPUs"), |one| Cell::Count(one.waiting.gpus)),
-    (drop(5, "nodes_waiting", "for nodes"), |one| Cell::Count(one.waiting.nodes)),
-    (hide(6, "jobs_other", "Other"), |one| Cell::Count(one.other)),
+    (always("running_jobs", "Running"), |one| Cell::Count(one.running.jobs)),
+    (always("running_cpus", "CPUs"), |one| Cell::Count(one.running.cpus)),
+    (hide(3, "running_gpus", "GPUs"), |one| Cell::Count(one.running.gpus)),
+    (drop(4, "running_nodes", "Nodes"), |one| Cell::Count(one.running.nodes)),
+    (always("waiting_jobs", "Waiting"), |one| Cell::Count(one.waiting.jobs)),
+    (drop(2, "waiting_cpus", "for CPUs"), |one| Cell::Count(one.waiting.cpus)),
+    (hide(3, "waiting_gpus", "for GPUs"), |one| Cell::Count(one.waiting.gpus)),
+    (drop(5, "waiting_nodes", "for nodes"), |one| Cell::Count(one.waiting.nodes)),
+    (hide(6, "other_jobs", "Other"), |one| Cell::Count(one.other)),
 ];
 
 /// What a document of the queue shows.
@@ -222,8 +222,8 @@ mod tests {
         let json: serde_json::Value =
             serde_json::from_str(&write(&document, Format::Json, Screen::file(), None)).unwrap();
         assert_eq!(json["users"][0]["user"], "bob", "{json}");
-        assert_eq!(json["users"][0]["jobs_other"], 1);
-        assert_eq!(json["users"][1]["cpus_waiting"], 2000);
+        assert_eq!(json["users"][0]["other_jobs"], 1);
+        assert_eq!(json["users"][1]["waiting_cpus"], 2000);
         assert_eq!(json["partitions"].as_array().unwrap().len(), 2);
         assert_eq!(json["jobs"].as_array().unwrap().len(), 4);
         assert!(!text.contains("COMPLETED"), "people see sums unless they ask for jobs: {text}");
