@@ -15,7 +15,7 @@ use steward_common::intern::Names;
 use steward_common::summary::Summary;
 use steward_common::summary::report::Report;
 use steward_common::summary::row::Row;
-use steward_common::summary::scope::{Filter, NodeSize, Scope};
+use steward_common::summary::scope::{Detail, Filter, NodeSize, Scope};
 use steward_common::window::Window;
 
 use crate::output::format;
@@ -101,6 +101,7 @@ impl Analysis {
             filter: options.filter(),
             grouping: groups.grouping(),
             nodes,
+            detail: options.detail(),
         };
         Ok(Analysis { options, screen, period, window: days.window, summary: Summary::new(scope) })
     }
@@ -116,6 +117,12 @@ impl Analysis {
     #[must_use]
     pub fn filter(&self) -> Filter {
         self.options.filter()
+    }
+
+    /// What of the rows is looked at; a reader may leave out the rest.
+    #[must_use]
+    pub fn detail(&self) -> Detail {
+        self.options.detail()
     }
 
     /// Counts these rows. `names` is the table that their names are of: one table for all calls,

@@ -3,7 +3,7 @@
 use clap::Args;
 use jiff::civil::Date;
 use steward_common::id::ClusterName;
-use steward_common::summary::scope::Filter;
+use steward_common::summary::scope::{Detail, Filter};
 
 use crate::output::format::Format;
 use crate::output::report::TABLES;
@@ -85,6 +85,17 @@ impl Options {
             accounts: self.account.clone(),
             groups: self.group.clone(),
             partitions: self.partition.clone(),
+        }
+    }
+
+    /// What must be summed up for what was asked for.
+    #[must_use]
+    pub fn detail(&self) -> Detail {
+        let by_others =
+            !(self.account.is_empty() && self.group.is_empty() && self.partition.is_empty());
+        match self.table.as_deref() {
+            Some("users") if !by_others => Detail::Users,
+            _ => Detail::All,
         }
     }
 

@@ -107,6 +107,13 @@ fn shapes_are_those_of_the_golden_files() {
 }
 
 #[test]
+fn users_alone_have_the_figures_that_they_have_among_all() {
+    let all = analyse("--format csv", plain(100)).unwrap();
+    let users = analyse("--format csv --table users", plain(100)).unwrap();
+    assert!(users.contains("alice") && all.contains(&users), "{users}");
+}
+
+#[test]
 fn no_line_is_wider_than_the_screen() {
     for columns in [40, 60, 72, 80, 100, 120, 160] {
         for line in analyse("--top 0", plain(columns)).unwrap().lines() {

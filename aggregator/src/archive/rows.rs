@@ -5,6 +5,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{Array, RecordBatch};
 use steward_common::intern::{Name, Names};
 use steward_common::summary::row::Row;
+use steward_common::summary::scope::Detail;
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
@@ -37,6 +38,18 @@ const COLUMNS: &[&str] = &[
     "user",
 ];
 
+/// What the sums of users do not look at.
+const NOT_OF_USERS: &[&str] =
+    &["account", "gpu_types", "node_list", "partition", "qos", "time_limit_seconds"];
+
+fn columns(detail: Detail) -> Vec<&'static str> {
+    let all = COLUMNS.iter().copied();
+    match detail {
+        Detail::All => all.collect(),
+        Detail::Users => all.filter(|column| !NOT_OF_USERS.contains(column)).collect(),
+    }
+}
+
 impl Archive {
     /// Shows `visit` the runs that may have to do with the window, of one cluster or of all, one file
     /// after the other. Whether all of them were shown: if not, a writer was quicker, and what was
@@ -49,10 +62,12 @@ impl Archive {
         manifest: &Manifest,
         window: Window,
         cluster: Option<&str>,
+        detail: Detail,
         names: &mut Names,
         visit: &mut dyn FnMut(&[Row], &Names),
     ) -> Result<bool, ArchiveError> {
         let mut rows = Vec::new();
+        let columns = columns(detail);
         for (name, entry) in &manifest.clusters {
             if cluster.is_some_and(|cluster| cluster != name) {
                 continue;
@@ -71,7 +86,7 @@ impl Archive {
                 if later && began().is_some_and(|least| least >= window.to()) {
                     continue;
                 }
-                for batch in table.batches(Some(COLUMNS), true)? {
+                for batch in table.batches(Some(&columns), true)? {
                     rows.clear();
                     add(&batch?, names, &mut rows);
                     visit(&rows, names);

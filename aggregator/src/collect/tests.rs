@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use steward_common::intern::Names;
 use steward_common::job::{AgentUse, NodeUse};
+use steward_common::summary::row::Row;
+use steward_common::summary::scope::Detail;
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
@@ -58,7 +60,7 @@ fn a_failure_by_number_costs_those_jobs_only_and_they_come_later() {
     let collected = site.collect(1000);
     assert_eq!((collected.runs, collected.malformed), (1, 2));
     assert_eq!(site.runs(), [run(7, "plain", "FAILED", false)]);
-    assert_eq!(site.forms(), ["plain", "malformed", "malformed"]);
+    assert_eq!(site.forms(), ["ditto", "malformed", "malformed"]);
     // They are no longer in the time that is asked for.
     site.remove("fail");
     site.write("window", "");
@@ -78,9 +80,9 @@ fn a_run_that_can_be_cut_is_not_mended_with_another_one_of_its_job() {
     site.write("bare", "5~5~ann~REQUEUED~90@~95@~99@~5\n5~5~ann~COMPLETED~100@~150@~200@~5\n");
     site.write("json", TWO_TEXTS);
     assert_eq!(site.collect(1000).runs, 2);
-    assert_eq!(site.forms(), ["plain", "mended"]);
+    assert_eq!(site.forms(), ["ditto", "mended"]);
     assert_eq!(site.collect(1001).runs, 0);
-    assert_eq!(site.forms(), ["plain", "mended"]);
+    assert_eq!(site.forms(), ["ditto", "mended"]);
 }
 
 #[test]
@@ -221,11 +223,11 @@ fn files_are_opened_when_they_are_read() {
     assert_eq!(archive.jobs(&question).unwrap().runs.len(), 1);
     assert_eq!(site.opened(), BTreeSet::from(["1970-01-04.parquet".to_owned()]));
     let window = Window::new(Timestamp::new(0), Timestamp::new(300_000)).unwrap();
+    let manifest = archive.manifest().unwrap();
     let (mut seen, mut names) = (Vec::new(), Names::default());
-    let all =
-        archive.rows(&archive.manifest().unwrap(), window, None, &mut names, &mut |rows, _| {
-            seen.push((rows.len(), site.opened().len()));
-        });
+    let all = archive.rows(&manifest, window, None, Detail::All, &mut names, &mut |rows, _| {
+        seen.push((rows.len(), site.opened().len()));
+    });
     assert_eq!((all.unwrap(), seen), (true, vec![(1, 1), (1, 1)]));
 }
 
@@ -262,7 +264,8 @@ fn a_file_of_runs_that_never_began_is_not_read_for_an_earlier_time() {
     let window = Window::new(Timestamp::new(0), Timestamp::new(86_400)).unwrap();
     let (mut seen, mut names) = (0, Names::default());
     let manifest = archive.manifest().unwrap();
-    archive.rows(&manifest, window, None, &mut names, &mut |rows, _| seen += rows.len()).unwrap();
+    let add = &mut |rows: &[Row], _: &Names| seen += rows.len();
+    archive.rows(&manifest, window, None, Detail::All, &mut names, add).unwrap();
     assert_eq!(seen, 0);
 }
 

@@ -70,9 +70,11 @@ pub fn text(
         let clusters = analysis.filter().clusters;
         let only = if let [one] = clusters.as_slice() { Some(one.as_str()) } else { None };
         let window = analysis.window();
-        let all = archive.rows(manifest, window, only, &mut names, &mut |rows, names| {
-            analysis.add(rows, names);
-        })?;
+        let detail = analysis.detail();
+        let all =
+            archive.rows(manifest, window, only, detail, &mut names, &mut |rows, names| {
+                analysis.add(rows, names);
+            })?;
         Ok(if all { Some(analysis.text(&names)?) } else { None })
     })
 }

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 use steward_common::intern::Names;
 use steward_common::summary::row::Row;
+use steward_common::summary::scope::Detail;
 use steward_common::time;
 use steward_common::window::Window;
 
@@ -39,9 +40,11 @@ fn used(archive: &Archive, now: Timestamp, zone: TimeZone) -> anyhow::Result<Yea
     // A writer that is quicker changes what counts: then all is read again.
     archive.consistently(|manifest| {
         let (mut years, mut names) = (Years::new(), Names::default());
-        let all = archive.rows(manifest, window, None, &mut names, &mut |rows, names| {
-            add(&mut years, year, window, rows, names);
-        })?;
+        let detail = Detail::Users;
+        let all =
+            archive.rows(manifest, window, None, detail, &mut names, &mut |rows, names| {
+                add(&mut years, year, window, rows, names);
+            })?;
         Ok(all.then_some(years))
     })
 }

@@ -34,7 +34,7 @@ use part::{Parts, Queues, Run};
 use place::Places;
 use quantile::Spread;
 use row::Row;
-use scope::{Choices, Groups, Scope};
+use scope::{Choices, Detail, Groups, Scope};
 use state::States;
 
 /// Rows that are counted together.
@@ -145,6 +145,9 @@ impl Summary {
     fn count(&mut self, runs: &[Counted<'_>]) {
         for Counted { run, user, .. } in runs {
             self.users.add_user(*user, run);
+        }
+        if self.scope.detail == Detail::Users {
+            return;
         }
         for Counted { row, run, user, .. } in runs {
             self.accounts.add(row.account, run, *user);

@@ -24,6 +24,19 @@ pub struct Scope {
     pub grouping: Grouping,
     /// What the nodes have, by cluster and node, as far as it is known.
     pub nodes: HashMap<String, HashMap<String, NodeSize>>,
+    /// What is summed up.
+    pub detail: Detail,
+}
+
+/// What is summed up: who asks for less pays for less.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// All there is.
+    #[default]
+    All,
+    /// The users alone. Of a row, account, partition, QOS, nodes, kinds of GPUs and time limit are
+    /// not looked at, unless the filter does.
+    Users,
 }
 
 /// One day, as people call it, and when it is.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::Summary;
 use super::report::{Line, Report};
 use super::row::Row;
-use super::scope::{Day, Filter, Grouping, NodeSize, Scope, UNGROUPED};
+use super::scope::{Day, Detail, Filter, Grouping, NodeSize, Scope, UNGROUPED};
 use crate::intern::Names;
 use crate::time::Timestamp;
 use crate::window::Window;
@@ -37,6 +37,7 @@ fn scope(from: i64, to: i64) -> Scope {
             "bob" => vec!["physics".to_owned(), "all".to_owned()],
             _ => Vec::new(),
         })),
+        detail: Detail::All,
         nodes: HashMap::new(),
     }
 }
