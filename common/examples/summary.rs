@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use steward_common::intern::{Name, Names};
 use steward_common::summary::Summary;
 use steward_common::summary::row::Row;
-use steward_common::summary::scope::{Day, Filter, Grouping, Scope};
+use steward_common::summary::scope::{Day, Detail, Filter, Grouping, Scope};
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
@@ -87,7 +87,7 @@ fn scope() -> Option<Scope> {
         filter: Filter::default(),
         grouping: Grouping::Users(Box::new(|user| vec![format!("group{}", user.len() % 3)])),
         nodes: HashMap::new(),
-        detail: steward_common::summary::scope::Detail::All,
+        detail: Detail::All,
     })
 }
 
@@ -129,7 +129,6 @@ fn rows(count: u32, names: &mut Names) -> Option<Vec<Row>> {
             qos: habit(&qos, dice.below(10) / 8)?,
             state: dice.pick(&states)?,
             nodes: lists.get(dice.below(44_000) as usize).copied()?,
-            detail: steward_common::summary::scope::Detail::All,
             gpu_types: if gpus > 0 { dice.pick(&types)? } else { *types.first()? },
             submit: Timestamp::new(submit),
             start: Some(Timestamp::new(start)),
