@@ -13,6 +13,10 @@ use nix::unistd::Pid;
 /// How much of what a command complains about is kept.
 const COMPLAINT: u64 = 4096;
 
+/// How much a pipe holds: with the usual 64 KiB writer and reader wake each other thirty thousand
+/// times for an answer of two gigabytes.
+const PIPE: usize = 1 << 20;
+
 /// How often a running command is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -113,7 +117,10 @@ impl Running {
 
     /// What it prints.
     pub fn answer(&mut self) -> Option<ChildStdout> {
-        self.child.stdout.take()
+        let answer = self.child.stdout.take()?;
+        // Where the system does not allow it, the pipe stays as it is.
+        let _size = rustix::pipe::fcntl_setpipe_size(&answer, PIPE);
+        Some(answer)
     }
 
     /// Waits for its end.
