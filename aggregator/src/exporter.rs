@@ -81,17 +81,31 @@ impl Exporter {
 }
 
 /// Everything of one moment, without a listener.
+pub struct Once {
+    /// The page.
+    pub page: String,
+    /// How many clusters told of their nodes.
+    pub seen: usize,
+    /// How many questions were not answered.
+    pub failed: usize,
+}
+
+/// Asks each cluster once.
 ///
 /// # Errors
 /// If the name of the local cluster cannot be found out.
-pub fn once(config: Config, shutdown: &Shutdown) -> anyhow::Result<String> {
+pub fn once(config: Config, shutdown: &Shutdown) -> anyhow::Result<Once> {
     let config = Arc::new(config);
     let exporter = Exporter::new(&config, Arc::new(Board::default()))?;
+    let (mut seen, mut failed) = (0, 0);
     for snapshot in snapshot::once(&config, shutdown)? {
+        seen += usize::from(snapshot.nodes.is_some());
+        failed += snapshot.asked.values().filter(|asked| asked.error.is_some()).count();
         exporter.show(Arc::new(snapshot));
     }
     let chunks = exporter.metrics()?;
-    Ok(chunks.iter().map(|chunk| String::from_utf8_lossy(chunk)).collect())
+    let page = chunks.iter().map(|chunk| String::from_utf8_lossy(chunk)).collect();
+    Ok(Once { page, seen, failed })
 }
 
 /// Runs the exporter alone until `shutdown`.

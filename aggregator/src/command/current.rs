@@ -22,7 +22,8 @@ use crate::source::people::People;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Slurm is asked, which shows everybody what it shows to him in squeue. The service has the same
-without asking again, and tells everyone but the administrator about his own jobs only.
+without asking again, and tells everyone but the administrator about his own jobs only. Nodes are
+summed over jobs: one that two jobs share counts twice.
 
 Examples:
   steward current                            the queue of this cluster

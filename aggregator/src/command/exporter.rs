@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use super::Outcome;
 use crate::config::Config;
-use crate::exporter;
+use crate::exporter::{self, Once};
 use crate::shutdown::Shutdown;
 
 /// Export what each cluster has, and whether it is allocated, idle or unusable, and why.
@@ -46,7 +46,12 @@ pub async fn run(args: Args, mut config: Config, shutdown: Shutdown) -> anyhow::
     if args.once {
         let stopping = shutdown.clone();
         let work = tokio::task::spawn_blocking(move || exporter::once(config, &stopping));
-        return Ok(Outcome::done(shutdown.or(work).await???));
+        let Once { page, seen, failed } = shutdown.or(work).await???;
+        return Ok(match (seen, failed) {
+            (_, 0) => Outcome::done(page),
+            (0, _) => Outcome::failed(page),
+            _ => Outcome::in_part(page),
+        });
     }
     exporter::run(config, async move { shutdown.wait().await }).await?;
     Ok(Outcome::done(""))

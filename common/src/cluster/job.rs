@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::id::{JobId, Uid};
 use crate::limit::Limit;
+use crate::slurm::array;
 use crate::slurm::state::JobState;
 use crate::time::Timestamp;
 use crate::unit::Bytes;
@@ -147,6 +148,18 @@ impl CurrentJob {
             }
             (None, Some(HetPart { job, offset })) => format!("{job}+{offset}"),
             (None, None) => self.id.to_string(),
+        }
+    }
+
+    /// Whether people may mean it by this id: that which squeue shows, or that of a task of an array
+    /// that has not been started yet, `741_5`.
+    #[must_use]
+    pub fn is_known_as(&self, id: &str) -> bool {
+        match (&self.array, id.split_once('_')) {
+            (Some(ArrayPart { job, task: ArrayTask::Waiting { list, .. } }), Some((own, task))) => {
+                own.parse() == Ok(*job) && task.parse().is_ok_and(|task| array::holds(list, task))
+            }
+            _ => self.shown_id() == id,
         }
     }
 

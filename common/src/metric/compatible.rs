@@ -78,7 +78,7 @@ catalogue! {
     V_QUEUE_NODE_FAIL: Gauge Vpenso Count "slurm_queue_node_fail" ["cluster"],
         "Jobs whose node failed";
     V_QUEUE_PENDING: Gauge Vpenso Count "slurm_queue_pending" ["cluster"],
-        "Jobs that wait, but for those with a dependency";
+        "Jobs that wait, those for another job among them";
     V_QUEUE_PENDING_DEPENDENCY: Gauge Vpenso Count "slurm_queue_pending_dependency" ["cluster"],
         "Jobs that wait for another job";
     V_QUEUE_PREEMPTED: Gauge Vpenso Count "slurm_queue_preempted" ["cluster"],

@@ -125,7 +125,7 @@ fn queue(view: &View<'_>, leaf: &mut Leaf) -> fmt::Result {
     let Some(tally) = &view.tally else { return Ok(()) };
     let state = |name: &str| tally.states.get(name).copied().unwrap_or(0);
     for (def, jobs) in [
-        (&metric::V_QUEUE_PENDING, state("PENDING").saturating_sub(tally.dependent)),
+        (&metric::V_QUEUE_PENDING, state("PENDING")),
         (&metric::V_QUEUE_PENDING_DEPENDENCY, tally.dependent),
         (&metric::V_QUEUE_RUNNING, state("RUNNING")),
         (&metric::V_QUEUE_SUSPENDED, state("SUSPENDED")),

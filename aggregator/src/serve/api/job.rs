@@ -99,7 +99,7 @@ fn is_id(text: &str) -> bool {
 fn find<'a>(snapshot: &'a Snapshot, id: &str) -> Option<&'a CurrentJob> {
     match id.parse() {
         Ok(id) => snapshot.job(id),
-        Err(_) => snapshot.jobs.as_ref()?.what.iter().find(|job| job.shown_id() == id),
+        Err(_) => snapshot.jobs.as_ref()?.what.iter().find(|job| job.is_known_as(id)),
     }
 }
 

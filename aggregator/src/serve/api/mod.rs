@@ -81,7 +81,11 @@ fn snapshot(state: &State, cluster: &str) -> Result<Arc<Snapshot>, Refusal> {
     named.ok_or_else(|| {
         let names: Vec<&str> = known.keys().map(ClusterName::as_str).collect();
         if names.is_empty() {
-            return Refusal::later("no cluster was seen yet: slurmctld is being asked");
+            return Refusal::later(if state.leadership.leads() {
+                "no cluster was seen yet: slurmctld is being asked"
+            } else {
+                "this service is a standby and asks nobody: ask the leader"
+            });
         }
         Refusal::none(format!("no cluster {cluster:?} is watched; there are {}", names.join(", ")))
     })

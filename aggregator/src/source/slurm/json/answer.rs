@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use steward_common::slurm::ParseError;
 
+use super::legible::Legible;
+
 /// An answer that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
@@ -50,7 +52,8 @@ pub fn read<R: Records>(
     name: &'static str,
     records: R,
 ) -> Result<Vec<R::Item>, JsonError> {
-    let mut reader = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, from));
+    let mut reader =
+        serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, Legible::new(from)));
     let answer = Top { name, records }.deserialize(&mut reader)?;
     reader.end()?;
     if !answer.complaints.is_empty() {

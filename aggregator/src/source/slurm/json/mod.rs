@@ -6,6 +6,7 @@
 
 mod answer;
 pub mod jobs;
+mod legible;
 pub mod nodes;
 pub mod value;
 
