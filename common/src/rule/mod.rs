@@ -1,0 +1,153 @@
+//! Rules: who wastes what, decided from figures alone.
+//!
+//! Entry points:
+//! - [`Facts`]: the jobs and hardware of one cluster; [`Portfolio`]: those of one [`Scope`].
+//! - [`Rule`]: its options are the fields of the type that implements it; [`Rule::check`] takes a
+//!   portfolio and gives a [`Verdict`] on each [`Subject`]. [`RULES`] lists all of them.
+//! - [`measure`]: what counts as measured. A figure that covers less of a job than the rule's
+//!   `coverage` is none. A finding about a sum (idle hours) stands on the jobs that were measured;
+//!   one about a ratio (efficiency) needs `hours_coverage` of a user's hours measured. "Fine" is
+//!   said only with that much, else it is [`Verdict::NoData`].
+//!
+//! Thresholds are compared as they are, without rounding.
+//!
+//! To add a rule: a file here with `options!` and `impl Rule`, its `mod` line, its line in
+//! [`RULES`].
+
+pub mod facts;
+pub mod finding;
+pub mod measure;
+pub mod option;
+pub mod portfolio;
+pub mod usage;
+
+use std::fmt;
+
+use crate::intern::Name;
+
+pub use facts::{Facts, Hardware, Job, JobKey, NodeSize};
+pub use finding::{Audience, Figures, Finding, Hit, Value};
+pub use measure::Missing;
+pub use option::{Options, SetError, Setting, Share};
+pub use portfolio::{Portfolio, Scope, Totals};
+pub use usage::{Figure, GpuUsage, Idle, NodeUsage, Origin, Usage, Utilisation, Work};
+
+/// The name of a rule: key in configs, folder of templates, column and URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RuleId(&'static str);
+
+impl RuleId {
+    /// The name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+impl fmt::Display for RuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.0)
+    }
+}
+
+/// Which of a user's jobs a verdict is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// All that the rule looks at.
+    All,
+    /// Those in one partition.
+    Partition(Name),
+    /// Those of one name.
+    JobName(Name),
+}
+
+/// Whom or what a verdict is about. Names are those of the portfolio's [`Facts`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// A user.
+    User {
+        /// Who.
+        user: Name,
+        /// Which of the jobs.
+        part: Part,
+    },
+    /// A job.
+    Job {
+        /// Whose.
+        user: Name,
+        /// Which.
+        job: JobKey,
+    },
+}
+
+impl Subject {
+    pub(crate) fn user(user: Name) -> Subject {
+        Subject::User { user, part: Part::All }
+    }
+
+    pub(crate) fn job(job: &Job) -> Subject {
+        Subject::Job { user: job.user, job: job.key }
+    }
+}
+
+/// Why a rule does not apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// There are no jobs of the kind that it is about.
+    NoSuchJobs,
+    /// Others hold or waste more.
+    NotAmongTop,
+    /// The job is one that the rule spares.
+    Exempt,
+    /// There are too few jobs to speak of a habit.
+    TooFewJobs,
+}
+
+/// What a rule says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// All is well, as far as this rule looks.
+    Fine,
+    /// Something is not.
+    Finding(Finding),
+    /// The rule has nothing to say here.
+    NotApplicable(Why),
+    /// It would have, if more were known.
+    NoData(Missing),
+}
+
+impl Verdict {
+    /// The finding, if it is one.
+    #[must_use]
+    pub fn finding(&self) -> Option<&Finding> {
+        if let Verdict::Finding(finding) = self { Some(finding) } else { None }
+    }
+}
+
+/// A rule with its options.
+pub trait Rule: Options {
+    /// Its name.
+    fn id(&self) -> RuleId;
+
+    /// Its manual: what it looks at, why that matters, what to do.
+    fn doc(&self) -> &'static str;
+
+    /// The jobs that it is about unless the site says otherwise.
+    fn scope(&self) -> Scope;
+
+    /// Judges. Total: every user or job of the portfolio that it is about gets a verdict.
+    fn check(&self, portfolio: &Portfolio<'_>) -> Vec<(Subject, Verdict)>;
+}
+
+/// Makes a rule with its defaults.
+pub type Make = fn() -> Box<dyn Rule>;
+
+/// THE LIST of rules, by name.
+pub const RULES: &[(&str, Make)] = &[
+];
+
+/// The rule of that name, with its defaults.
+#[must_use]
+pub fn find(name: &str) -> Option<Box<dyn Rule>> {
+    RULES.iter().find(|(known, _)| *known == name).map(|(_, make)| make())
+}
