@@ -14,12 +14,32 @@
 //! To add a rule: a file here with `options!` and `impl Rule`, its `mod` line, its line in
 //! [`RULES`].
 
+pub mod cancel_zero_gpu_jobs;
+mod efficiency;
+pub mod excess_cpu_memory;
+pub mod excessive_time_cpu;
+pub mod excessive_time_gpu;
 pub mod facts;
 pub mod finding;
+pub mod gpu_model_too_powerful;
+pub mod low_cpu_efficiency;
+pub mod low_gpu_efficiency;
 pub mod measure;
+pub mod multinode_cpu_fragmentation;
+pub mod multinode_gpu_fragmentation;
 pub mod option;
 pub mod portfolio;
+#[cfg(test)]
+mod sample;
+mod search;
+pub mod serial_allocating_multiple;
+mod spread;
+mod time_limits;
+pub mod too_many_cores_per_gpu;
+pub mod too_much_cpu_mem_per_gpu;
 pub mod usage;
+pub mod zero_cpu_utilization;
+pub mod zero_util_gpu_hours;
 
 use std::fmt;
 
@@ -144,6 +164,20 @@ pub type Make = fn() -> Box<dyn Rule>;
 
 /// THE LIST of rules, by name.
 pub const RULES: &[(&str, Make)] = &[
+    ("cancel-zero-gpu-jobs", cancel_zero_gpu_jobs::rule),
+    ("excess-cpu-memory", excess_cpu_memory::rule),
+    ("excessive-time-cpu", excessive_time_cpu::rule),
+    ("excessive-time-gpu", excessive_time_gpu::rule),
+    ("gpu-model-too-powerful", gpu_model_too_powerful::rule),
+    ("low-cpu-efficiency", low_cpu_efficiency::rule),
+    ("low-gpu-efficiency", low_gpu_efficiency::rule),
+    ("multinode-cpu-fragmentation", multinode_cpu_fragmentation::rule),
+    ("multinode-gpu-fragmentation", multinode_gpu_fragmentation::rule),
+    ("serial-allocating-multiple", serial_allocating_multiple::rule),
+    ("too-many-cores-per-gpu", too_many_cores_per_gpu::rule),
+    ("too-much-cpu-mem-per-gpu", too_much_cpu_mem_per_gpu::rule),
+    ("zero-cpu-utilization", zero_cpu_utilization::rule),
+    ("zero-util-gpu-hours", zero_util_gpu_hours::rule),
 ];
 
 /// The rule of that name, with its defaults.
