@@ -20,10 +20,13 @@ pub mod excess_cpu_memory;
 pub mod excessive_time_cpu;
 pub mod excessive_time_gpu;
 pub mod facts;
+pub mod failure_loop;
 pub mod finding;
 pub mod gpu_model_too_powerful;
+pub mod gpu_without_process;
 pub mod low_cpu_efficiency;
 pub mod low_gpu_efficiency;
+pub mod low_xpu_efficiency;
 pub mod measure;
 pub mod multinode_cpu_fragmentation;
 pub mod multinode_gpu_fragmentation;
@@ -33,6 +36,8 @@ pub mod portfolio;
 mod sample;
 mod search;
 pub mod serial_allocating_multiple;
+pub mod short_job_flood;
+pub mod specialized_nodes;
 mod spread;
 mod time_limits;
 pub mod too_many_cores_per_gpu;
@@ -168,12 +173,17 @@ pub const RULES: &[(&str, Make)] = &[
     ("excess-cpu-memory", excess_cpu_memory::rule),
     ("excessive-time-cpu", excessive_time_cpu::rule),
     ("excessive-time-gpu", excessive_time_gpu::rule),
+    ("failure-loop", failure_loop::rule),
     ("gpu-model-too-powerful", gpu_model_too_powerful::rule),
+    ("gpu-without-process", gpu_without_process::rule),
     ("low-cpu-efficiency", low_cpu_efficiency::rule),
     ("low-gpu-efficiency", low_gpu_efficiency::rule),
+    ("low-xpu-efficiency", low_xpu_efficiency::rule),
     ("multinode-cpu-fragmentation", multinode_cpu_fragmentation::rule),
     ("multinode-gpu-fragmentation", multinode_gpu_fragmentation::rule),
     ("serial-allocating-multiple", serial_allocating_multiple::rule),
+    ("short-job-flood", short_job_flood::rule),
+    ("specialized-nodes", specialized_nodes::rule),
     ("too-many-cores-per-gpu", too_many_cores_per_gpu::rule),
     ("too-much-cpu-mem-per-gpu", too_much_cpu_mem_per_gpu::rule),
     ("zero-cpu-utilization", zero_cpu_utilization::rule),
