@@ -14,6 +14,7 @@
 //! To add a rule: a file here with `options!` and `impl Rule`, its `mod` line, its line in
 //! [`RULES`].
 
+mod advice;
 pub mod cancel_zero_gpu_jobs;
 mod efficiency;
 pub mod excess_cpu_memory;
@@ -24,9 +25,13 @@ pub mod failure_loop;
 pub mod finding;
 pub mod gpu_model_too_powerful;
 pub mod gpu_without_process;
+pub mod irregular_cpu;
+pub mod low_cpu;
 pub mod low_cpu_efficiency;
 pub mod low_gpu_efficiency;
+pub mod low_memory;
 pub mod low_xpu_efficiency;
+pub mod many_files_little_io;
 pub mod measure;
 pub mod multinode_cpu_fragmentation;
 pub mod multinode_gpu_fragmentation;
@@ -34,6 +39,7 @@ pub mod option;
 pub mod portfolio;
 #[cfg(test)]
 mod sample;
+pub mod scratch_unused;
 mod search;
 pub mod serial_allocating_multiple;
 pub mod short_job_flood;
@@ -41,7 +47,9 @@ pub mod specialized_nodes;
 mod spread;
 mod time_limits;
 pub mod too_many_cores_per_gpu;
+pub mod too_many_threads;
 pub mod too_much_cpu_mem_per_gpu;
+pub mod unbalanced_cores;
 pub mod usage;
 pub mod zero_cpu_utilization;
 pub mod zero_util_gpu_hours;
@@ -176,16 +184,23 @@ pub const RULES: &[(&str, Make)] = &[
     ("failure-loop", failure_loop::rule),
     ("gpu-model-too-powerful", gpu_model_too_powerful::rule),
     ("gpu-without-process", gpu_without_process::rule),
+    ("irregular-cpu", irregular_cpu::rule),
+    ("low-cpu", low_cpu::rule),
     ("low-cpu-efficiency", low_cpu_efficiency::rule),
     ("low-gpu-efficiency", low_gpu_efficiency::rule),
+    ("low-memory", low_memory::rule),
     ("low-xpu-efficiency", low_xpu_efficiency::rule),
+    ("many-files-little-io", many_files_little_io::rule),
     ("multinode-cpu-fragmentation", multinode_cpu_fragmentation::rule),
     ("multinode-gpu-fragmentation", multinode_gpu_fragmentation::rule),
+    ("scratch-unused", scratch_unused::rule),
     ("serial-allocating-multiple", serial_allocating_multiple::rule),
     ("short-job-flood", short_job_flood::rule),
     ("specialized-nodes", specialized_nodes::rule),
     ("too-many-cores-per-gpu", too_many_cores_per_gpu::rule),
+    ("too-many-threads", too_many_threads::rule),
     ("too-much-cpu-mem-per-gpu", too_much_cpu_mem_per_gpu::rule),
+    ("unbalanced-cores", unbalanced_cores::rule),
     ("zero-cpu-utilization", zero_cpu_utilization::rule),
     ("zero-util-gpu-hours", zero_util_gpu_hours::rule),
 ];
