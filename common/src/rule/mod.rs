@@ -210,3 +210,6 @@ pub const RULES: &[(&str, Make)] = &[
 pub fn find(name: &str) -> Option<Box<dyn Rule>> {
     RULES.iter().find(|(known, _)| *known == name).map(|(_, make)| make())
 }
+
+#[cfg(test)]
+mod tests;
