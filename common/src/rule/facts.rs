@@ -181,7 +181,7 @@ struct NodeList {
     least: Option<NodeSize>,
 }
 
-/// What is known of one cluster in one stretch of time.
+/// What is known of one cluster in one stretch of time: made by [`Gathering`], and then not changed.
 #[derive(Debug)]
 pub struct Facts {
     /// The cluster. Job ids and ranks mean something within one cluster only.
@@ -197,43 +197,73 @@ pub struct Facts {
     lists: HashMap<Name, NodeList>,
 }
 
-impl Facts {
+/// Facts that are still being gathered.
+#[derive(Debug)]
+pub struct Gathering {
+    facts: Facts,
+}
+
+impl Gathering {
     /// A cluster of which no job is known yet.
     #[must_use]
-    pub fn new(cluster: ClusterName, window: Window, now: Timestamp, hardware: Hardware) -> Facts {
-        Facts {
-            cluster,
-            window,
-            now,
-            names: Names::default(),
-            jobs: Vec::new(),
-            hardware,
-            lists: HashMap::new(),
-        }
+    pub fn new(
+        cluster: ClusterName,
+        window: Window,
+        now: Timestamp,
+        hardware: Hardware,
+    ) -> Gathering {
+        let (names, jobs, lists) = (Names::default(), Vec::new(), HashMap::new());
+        Gathering { facts: Facts { cluster, window, now, names, jobs, hardware, lists } }
     }
 
-    /// Adds a job, whose names are of [`Facts::names`]. Each list of nodes is taken apart once.
+    /// The names that jobs are made with.
+    pub fn names(&mut self) -> &mut Names {
+        &mut self.facts.names
+    }
+
+    /// Adds a job. Each list of nodes is taken apart once.
     ///
     /// # Errors
     /// If its list of nodes is none; the job is not added then.
     pub fn push(&mut self, job: Job) -> Result<(), ParseError> {
-        if !self.lists.contains_key(&job.nodes) {
+        if !self.facts.lists.contains_key(&job.nodes) {
             let list = self.take_apart(job.nodes)?;
-            self.lists.insert(job.nodes, list);
+            self.facts.lists.insert(job.nodes, list);
         }
-        self.jobs.push(job);
+        self.facts.jobs.push(job);
         Ok(())
     }
 
     fn take_apart(&mut self, list: Name) -> Result<NodeList, ParseError> {
-        let nodes = hostlist::expand(self.names.text(list))?;
-        let sizes = nodes.iter().map(|node| self.hardware.nodes.get(node.as_str()).copied());
+        let Facts { names, hardware, .. } = &mut self.facts;
+        let nodes = hostlist::expand(names.text(list))?;
+        let sizes = nodes.iter().map(|node| hardware.nodes.get(node.as_str()).copied());
         let least = sizes.reduce(|a, b| Some(a?.least(b?))).flatten();
-        let names = nodes.iter().map(|node| self.names.intern(node.as_str())).collect();
+        let names = nodes.iter().map(|node| names.intern(node.as_str())).collect();
         Ok(NodeList { names, least })
     }
 
-    /// All jobs.
+    /// All that was gathered, in the order in which every rule looks at it. Sorting is the dearest
+    /// thing about a portfolio, so it is done here, once.
+    #[must_use]
+    pub fn finish(self) -> Facts {
+        let mut facts = self.facts;
+        let mut users: Vec<(&str, Name)> =
+            facts.names.iter().map(|(name, text)| (text, name)).collect();
+        users.sort_unstable();
+        let mut places: Vec<usize> = vec![0; users.len()];
+        for (place, (_, name)) in users.into_iter().enumerate() {
+            if let Some(of_name) = places.get_mut(name.index()) {
+                *of_name = place;
+            }
+        }
+        facts.jobs.sort_unstable_by_key(|job| (places.get(job.user.index()).copied(), job.key));
+        facts
+    }
+}
+
+impl Facts {
+    /// All jobs: by user, in the order of names, then by id.
     #[must_use]
     pub fn jobs(&self) -> &[Job] {
         &self.jobs

@@ -58,7 +58,7 @@ use std::fmt;
 
 use crate::intern::Name;
 
-pub use facts::{Facts, Hardware, Job, JobKey, NodeSize};
+pub use facts::{Facts, Gathering, Hardware, Job, JobKey, NodeSize};
 pub use finding::{Audience, Figures, Finding, Hit, Value};
 pub use measure::Missing;
 pub use option::{Options, SetError, Setting, Share};

@@ -1,6 +1,6 @@
 //! The jobs of one scope, grouped by user: the only thing that a rule sees.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::id::NodeName;
@@ -11,6 +11,8 @@ use super::facts::{Facts, Job, JobKey};
 /// Which jobs a rule is about. An empty list admits all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
+    /// These clusters. A portfolio is of one cluster; that of another holds no jobs.
+    pub clusters: Vec<String>,
     /// Jobs in these partitions.
     pub partitions: Vec<String>,
     /// But not in these.
@@ -62,23 +64,35 @@ impl Totals {
         self.gpu_hours += job.gpu_hours();
         self.gib_hours += job.gib_hours();
     }
+
+    fn merge(&mut self, other: Totals) {
+        self.jobs += other.jobs;
+        self.cpu_hours += other.cpu_hours;
+        self.gpu_hours += other.gpu_hours;
+        self.gib_hours += other.gib_hours;
+    }
 }
 
-/// Names as a scope lists them, or all.
+/// Names as a scope lists them, or all: by the place of a name, because it is asked of every job.
 struct Choice {
-    only: Option<HashSet<Name>>,
-    not: HashSet<Name>,
+    admitted: Vec<bool>,
 }
 
 impl Choice {
     fn new(facts: &Facts, only: &[String], not: &[String]) -> Choice {
-        let known =
-            |list: &[String]| list.iter().filter_map(|text| facts.names.find(text)).collect();
-        Choice { only: (!only.is_empty()).then(|| known(only)), not: known(not) }
+        let mut admitted = vec![only.is_empty(); facts.names.len()];
+        for (list, admits) in [(only, true), (not, false)] {
+            for name in list.iter().filter_map(|text| facts.names.find(text)) {
+                if let Some(admitted) = admitted.get_mut(name.index()) {
+                    *admitted = admits;
+                }
+            }
+        }
+        Choice { admitted }
     }
 
     fn admits(&self, name: Name) -> bool {
-        self.only.as_ref().is_none_or(|only| only.contains(&name)) && !self.not.contains(&name)
+        self.admitted.get(name.index()).copied().unwrap_or(false)
     }
 }
 
@@ -109,7 +123,7 @@ impl<'a> Portfolio<'a> {
         let qos = Choice::new(facts, &scope.qos, &scope.excluded_qos);
         let users = Choice::new(facts, &[], &scope.excluded_users);
         let nodes: Vec<String> = scope.nodes.iter().map(|node| node.as_str().to_owned()).collect();
-        let nodes = Choice::new(facts, &nodes, &[]);
+        let nodes = (!nodes.is_empty()).then(|| Choice::new(facts, &nodes, &[]));
         let mut portfolio = Portfolio {
             facts,
             order: Vec::new(),
@@ -117,38 +131,40 @@ impl<'a> Portfolio<'a> {
             held: HashMap::new(),
             total: Totals::default(),
         };
-        for job in facts.jobs() {
-            let here = partitions.admits(job.partition)
-                && qos.admits(job.qos)
-                && (nodes.only.is_none() || within(facts.nodes_of(job), &nodes));
-            if !here || job.start.is_none() || job.state.is_pending() {
-                continue;
+        let cluster = facts.cluster.as_str();
+        if !scope.clusters.is_empty() && !scope.clusters.iter().any(|known| known == cluster) {
+            return portfolio;
+        }
+        // Jobs of a user stand together.
+        for jobs in facts.jobs().chunk_by(|a, b| a.user == b.user) {
+            let Some(user) = jobs.first().map(|job| job.user) else { continue };
+            let (mut held, from) = (Totals::default(), portfolio.order.len());
+            let admitted = users.admits(user);
+            for job in jobs {
+                let here = partitions.admits(job.partition)
+                    && qos.admits(job.qos)
+                    && nodes.as_ref().is_none_or(|nodes| within(facts.nodes_of(job), nodes));
+                if !here || job.start.is_none() || job.state.is_pending() {
+                    continue;
+                }
+                held.add(job);
+                let long = job.elapsed.is_some_and(|elapsed| {
+                    Duration::from_secs(u64::from(elapsed)) >= scope.min_run_time
+                });
+                if admitted && long && (scope.running || job.state.is_ended()) {
+                    portfolio.order.push(job);
+                }
             }
-            portfolio.total.add(job);
-            portfolio.held.entry(job.user).or_default().add(job);
-            let long = job.elapsed.is_some_and(|elapsed| {
-                Duration::from_secs(u64::from(elapsed)) >= scope.min_run_time
-            });
-            if long && users.admits(job.user) && (scope.running || job.state.is_ended()) {
-                portfolio.order.push(job);
+            let to = portfolio.order.len();
+            if held.jobs > 0 {
+                portfolio.total.merge(held);
+                portfolio.held.insert(user, held);
+            }
+            if to > from {
+                portfolio.parts.push(Part { user, from, to });
             }
         }
-        portfolio.group();
         portfolio
-    }
-
-    fn group(&mut self) {
-        let names = &self.facts.names;
-        let mut users: Vec<Name> = self.held.keys().copied().collect();
-        users.sort_by_key(|user| names.text(*user));
-        let places: HashMap<Name, usize> = users.iter().copied().zip(0..).collect();
-        self.order.sort_by_key(|job| (places.get(&job.user).copied(), job.key));
-        let mut from = 0;
-        for jobs in self.order.chunk_by(|a, b| a.user == b.user) {
-            let to = from + jobs.len();
-            self.parts.extend(jobs.first().map(|job| Part { user: job.user, from, to }));
-            from = to;
-        }
     }
 
     /// What else is known: names, hardware, the present.

@@ -12,7 +12,7 @@ use crate::unit::Bytes;
 use crate::window::Window;
 
 use super::usage::{Figure, GpuUsage, NodeUsage, Origin, Usage, Utilisation, Work};
-use super::{Facts, Finding, Hardware, Job, JobKey, NodeSize, Portfolio, Rule, Scope};
+use super::{Facts, Finding, Gathering, Hardware, Job, JobKey, NodeSize, Portfolio, Rule, Scope};
 use super::{Share, Subject, Verdict};
 
 /// The present of all samples.
@@ -163,77 +163,15 @@ impl World {
     pub(super) fn with(hardware: Hardware, drafts: impl IntoIterator<Item = Draft>) -> World {
         let cluster = ClusterName::new("c").unwrap();
         let window = Window::new(Timestamp::new(NOW.get() - 7 * 86_400), NOW).unwrap();
-        let mut world = World { facts: Facts::new(cluster, window, NOW, hardware) };
-        for draft in drafts {
-            world.add(&draft);
+        let mut facts = Gathering::new(cluster, window, NOW, hardware);
+        for (number, draft) in (1..).zip(drafts) {
+            add(&mut facts, number, &draft);
         }
-        world
+        World { facts: facts.finish() }
     }
 
     pub(super) fn name(&self, text: &str) -> Name {
         self.facts.names.find(text).unwrap()
-    }
-
-    /// Adds it with the next free number.
-    pub(super) fn add(&mut self, draft: &Draft) {
-        let number = u32::try_from(self.facts.jobs().len()).unwrap() + 1;
-        let names = &mut self.facts.names;
-        let coverage = share(draft.coverage);
-        let nodes = crate::slurm::hostlist::expand(draft.nodes).unwrap();
-        let figure = |value| Figure { value, origin: Origin::Agent, coverage };
-        let by_node = draft.by_node.as_ref().map(|list| {
-            let node = |(n, (cpu_seconds, used)): (usize, &OfNode)| NodeUsage {
-                node: names.intern(nodes[n].as_str()),
-                cpus: None,
-                cpu_seconds: *cpu_seconds,
-                peak_memory: used.map(gib),
-                memory: None,
-            };
-            list.iter().enumerate().map(node).collect::<Box<[_]>>()
-        });
-        let usage = Usage {
-            cpu_seconds: draft.cpu_seconds.map(figure),
-            peak_memory: draft.gib_used.map(|used| Figure {
-                value: gib(used),
-                origin: Origin::Agent,
-                coverage,
-            }),
-            nodes: by_node.map(|value| Figure { value, origin: Origin::Agent, coverage }),
-            gpus: draft.gpu.clone().map(|gpus| Figure {
-                value: gpus.into_boxed_slice(),
-                origin: Origin::Exporter,
-                coverage,
-            }),
-            work: draft
-                .work
-                .clone()
-                .map(|value| Box::new(Figure { value, origin: Origin::Agent, coverage })),
-        };
-        let start = Timestamp::new(draft.end.get() - i64::from(draft.seconds));
-        let pending = draft.state == JobState::Pending;
-        let job = Job {
-            key: JobKey { id: JobId::new(number).unwrap(), submit: start },
-            array: draft.array,
-            user: names.intern(draft.user),
-            account: names.intern("account"),
-            partition: names.intern(draft.partition),
-            qos: names.intern(draft.qos),
-            name: names.intern(draft.name),
-            nodes: names.intern(draft.nodes),
-            licences: draft.licences.map(|text| names.intern(text)),
-            start: (!pending).then_some(start),
-            end: draft.state.is_ended().then_some(draft.end),
-            state: draft.state.clone(),
-            elapsed: (!pending).then_some(draft.seconds),
-            time_limit: draft.limit,
-            cpus: Some(draft.cpus),
-            node_count: Some(u32::try_from(nodes.len()).unwrap()),
-            gpus: Some(draft.gpus),
-            memory: Some(gib(draft.gib)),
-            billing: Some(u64::from(draft.cpus)),
-            usage,
-        };
-        self.facts.push(job).unwrap();
     }
 
     pub(super) fn check(&self, rule: &dyn Rule) -> Vec<(Subject, Verdict)> {
@@ -280,4 +218,65 @@ pub(super) fn near(finding: &Finding, key: &str, expected: f64) -> bool {
     let close = (found - expected).abs() <= 1e-9 * expected.abs().max(1.0);
     assert!(close, "{key}: {found} instead of {expected}");
     close
+}
+
+/// Adds it with that number.
+fn add(facts: &mut Gathering, number: u32, draft: &Draft) {
+    let names = facts.names();
+    let coverage = share(draft.coverage);
+    let nodes = crate::slurm::hostlist::expand(draft.nodes).unwrap();
+    let figure = |value| Figure { value, origin: Origin::Agent, coverage };
+    let by_node = draft.by_node.as_ref().map(|list| {
+        let node = |(n, (cpu_seconds, used)): (usize, &OfNode)| NodeUsage {
+            node: names.intern(nodes[n].as_str()),
+            cpus: None,
+            cpu_seconds: *cpu_seconds,
+            peak_memory: used.map(gib),
+            memory: None,
+        };
+        list.iter().enumerate().map(node).collect::<Box<[_]>>()
+    });
+    let usage = Usage {
+        cpu_seconds: draft.cpu_seconds.map(figure),
+        peak_memory: draft.gib_used.map(|used| Figure {
+            value: gib(used),
+            origin: Origin::Agent,
+            coverage,
+        }),
+        nodes: by_node.map(|value| Figure { value, origin: Origin::Agent, coverage }),
+        gpus: draft.gpu.clone().map(|gpus| Figure {
+            value: gpus.into_boxed_slice(),
+            origin: Origin::Exporter,
+            coverage,
+        }),
+        work: draft
+            .work
+            .clone()
+            .map(|value| Box::new(Figure { value, origin: Origin::Agent, coverage })),
+    };
+    let start = Timestamp::new(draft.end.get() - i64::from(draft.seconds));
+    let pending = draft.state == JobState::Pending;
+    let job = Job {
+        key: JobKey { id: JobId::new(number).unwrap(), submit: start },
+        array: draft.array,
+        user: names.intern(draft.user),
+        account: names.intern("account"),
+        partition: names.intern(draft.partition),
+        qos: names.intern(draft.qos),
+        name: names.intern(draft.name),
+        nodes: names.intern(draft.nodes),
+        licences: draft.licences.map(|text| names.intern(text)),
+        start: (!pending).then_some(start),
+        end: draft.state.is_ended().then_some(draft.end),
+        state: draft.state.clone(),
+        elapsed: (!pending).then_some(draft.seconds),
+        time_limit: draft.limit,
+        cpus: Some(draft.cpus),
+        node_count: Some(u32::try_from(nodes.len()).unwrap()),
+        gpus: Some(draft.gpus),
+        memory: Some(gib(draft.gib)),
+        billing: Some(u64::from(draft.cpus)),
+        usage,
+    };
+    facts.push(job).unwrap();
 }

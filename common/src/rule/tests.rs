@@ -252,7 +252,7 @@ fn v5_jobs_that_wait_are_facts_and_no_subjects() {
 }
 
 #[test]
-fn a_scope_admits_by_partition_qos_nodes_user_time_and_state() {
+fn a_scope_admits_by_cluster_partition_qos_nodes_user_time_and_state() {
     let world = World::new([
         job("a"),
         job("b").with(|job| job.partition = "other"),
@@ -270,6 +270,8 @@ fn a_scope_admits_by_partition_qos_nodes_user_time_and_state() {
     let all = Scope { running: true, ..Scope::default() };
     assert_eq!(users(all.clone()), "abcdef");
     assert_eq!(users(Scope::default()), "abcde");
+    assert_eq!(users(Scope { clusters: list("c"), ..all.clone() }), "abcdef");
+    assert_eq!(users(Scope { clusters: list("d"), ..all.clone() }), "");
     assert_eq!(users(Scope { partitions: list("other"), ..all.clone() }), "b");
     assert_eq!(users(Scope { partitions: list("nowhere"), ..all.clone() }), "");
     assert_eq!(users(Scope { excluded_partitions: list("main"), ..all.clone() }), "b");

@@ -1,6 +1,7 @@
 //! Time that users ask for and do not need: what `excessive-time-cpu` and `excessive-time-gpu`
 //! share.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::efficiency::hours;
@@ -89,7 +90,7 @@ pub(super) fn excessive(
         if user.jobs.is_empty() {
             return (subject, Verdict::NotApplicable(Why::NoSuchJobs));
         }
-        let rank = ranks.iter().position(|ranked| *ranked == user.user).map(|place| place + 1);
+        let rank = ranks.get(&user.user).copied();
         let hit = |job: &Job| {
             let used = time(job).ok()?;
             let (run, limit) = of_limit(portfolio, job).ok()?;
@@ -108,11 +109,11 @@ pub(super) fn excessive(
     (1..).zip(users).map(judge).collect()
 }
 
-/// Users by the hours that they used, the most first.
-fn ranks(users: &[OfUser<'_>]) -> Vec<Name> {
+/// The place of each user by the hours used, from 1.
+fn ranks(users: &[OfUser<'_>]) -> HashMap<Name, usize> {
     let mut ranks: Vec<&OfUser<'_>> = users.iter().collect();
     ranks.sort_by(|a, b| b.time.used.total_cmp(&a.time.used));
-    ranks.iter().map(|user| user.user).collect()
+    ranks.iter().map(|user| user.user).zip(1..).collect()
 }
 
 impl Bounds {
