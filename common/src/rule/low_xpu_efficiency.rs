@@ -1,6 +1,8 @@
 //! `low-xpu-efficiency`.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+
+use crate::intern::Name;
 
 use super::efficiency::{Ranked, Resource, ranked};
 use super::finding::{Audience, Figures, Finding};
@@ -56,15 +58,18 @@ impl Rule for LowXpuEfficiency {
     fn check(&self, portfolio: &Portfolio<'_>) -> Vec<(Subject, Verdict)> {
         let cpu = ranked(portfolio, Resource::Cpu, |job| job.gpu_count() == 0, self.coverage);
         let gpu = ranked(portfolio, Resource::Gpu, |_| true, self.coverage);
-        let mut words: BTreeMap<_, Vec<(Resource, Word<'_, '_>)>> = BTreeMap::new();
+        let mut words: HashMap<Name, Vec<(Resource, Word<'_, '_>)>> = HashMap::new();
         for (resource, users) in [(Resource::Cpu, &cpu), (Resource::Gpu, &gpu)] {
             for user in users {
                 let word = self.word(user, resource);
                 words.entry(user.user).or_default().push((resource, word));
             }
         }
-        let judge = |(user, words)| (Subject::user(user), self.join(portfolio, words));
-        words.into_iter().map(judge).collect()
+        let judge = |(user, _)| {
+            let words = words.remove(&user)?;
+            Some((Subject::user(user), self.join(portfolio, words)))
+        };
+        portfolio.users().filter_map(judge).collect()
     }
 }
 

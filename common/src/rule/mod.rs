@@ -213,3 +213,5 @@ pub fn find(name: &str) -> Option<Box<dyn Rule>> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vectors;
