@@ -7,7 +7,7 @@ use steward_common::id::{ClusterName, JobId};
 use steward_common::intern::Name;
 use steward_common::limit::Limit;
 use steward_common::rule::{
-    Facts, Figure, Gathering, GpuUsage, Hardware, Job, JobKey, NodeSize, NodeUsage, Origin,
+    self, Facts, Figure, Gathering, GpuUsage, Hardware, Job, JobKey, NodeSize, NodeUsage, Origin,
     Portfolio, RULES, Share, Usage, Utilisation, Verdict,
 };
 use steward_common::slurm::duration::TimeLimit;
@@ -44,14 +44,17 @@ fn main() {
         let rule = make();
         let portfolio = Portfolio::new(&facts, &rule.scope());
         let chosen = cpu_seconds() - begin;
-        let verdicts = rule.check(&portfolio);
+        let (mut findings, mut without) = (0, 0);
+        rule::judge(&*rule, &portfolio, |_, verdict| match verdict {
+            Verdict::Finding(_) => findings += 1,
+            Verdict::NoData(_) => without += 1,
+            Verdict::Fine | Verdict::NotApplicable(_) => {}
+        });
         let took = cpu_seconds() - begin;
         sum += took;
-        let count = |is: fn(&Verdict) -> bool| verdicts.iter().filter(|(_, v)| is(v)).count();
         println!(
             "{name:28} {took:.3} s of CPU ({chosen:.3} to choose), {} findings, {} without data",
-            count(|verdict| verdict.finding().is_some()),
-            count(|verdict| matches!(verdict, Verdict::NoData(_)))
+            findings, without
         );
     }
     println!("all rules: {sum:.3} s of CPU, at most {} MiB", resident_mib());

@@ -75,6 +75,10 @@ impl Rule for ExcessCpuMemory {
         Scope::default()
     }
 
+    fn compares_users(&self) -> bool {
+        true
+    }
+
     fn check(&self, portfolio: &Portfolio<'_>) -> Vec<(Subject, Verdict)> {
         let mut groups: Vec<Group<'_>> = Vec::new();
         for (user, jobs) in portfolio.users() {

@@ -45,6 +45,10 @@ impl Rule for ExcessiveTimeCpu {
         Scope::default()
     }
 
+    fn compares_users(&self) -> bool {
+        true
+    }
+
     fn check(&self, portfolio: &Portfolio<'_>) -> Vec<(Subject, Verdict)> {
         let bounds = Bounds {
             hours: self.cpu_hours,

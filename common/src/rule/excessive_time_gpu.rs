@@ -45,6 +45,10 @@ impl Rule for ExcessiveTimeGpu {
         Scope::default()
     }
 
+    fn compares_users(&self) -> bool {
+        true
+    }
+
     fn check(&self, portfolio: &Portfolio<'_>) -> Vec<(Subject, Verdict)> {
         let bounds = Bounds {
             hours: self.gpu_hours,

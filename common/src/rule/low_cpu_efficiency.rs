@@ -50,6 +50,10 @@ impl Rule for LowCpuEfficiency {
         Scope::default()
     }
 
+    fn compares_users(&self) -> bool {
+        true
+    }
+
     fn check(&self, portfolio: &Portfolio<'_>) -> Vec<(Subject, Verdict)> {
         let bounds = Bounds {
             efficiency: self.efficiency,

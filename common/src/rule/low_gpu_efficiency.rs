@@ -51,6 +51,10 @@ impl Rule for LowGpuEfficiency {
         Scope::ended(30)
     }
 
+    fn compares_users(&self) -> bool {
+        true
+    }
+
     fn check(&self, portfolio: &Portfolio<'_>) -> Vec<(Subject, Verdict)> {
         let bounds = Bounds {
             efficiency: self.efficiency,

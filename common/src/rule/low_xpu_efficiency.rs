@@ -55,6 +55,10 @@ impl Rule for LowXpuEfficiency {
         Scope::default()
     }
 
+    fn compares_users(&self) -> bool {
+        true
+    }
+
     fn check(&self, portfolio: &Portfolio<'_>) -> Vec<(Subject, Verdict)> {
         let cpu = ranked(portfolio, Resource::Cpu, |job| job.gpu_count() == 0, self.coverage);
         let gpu = ranked(portfolio, Resource::Gpu, |_| true, self.coverage);

@@ -168,6 +168,12 @@ pub trait Rule: Options {
     /// The jobs that it is about unless the site says otherwise.
     fn scope(&self) -> Scope;
 
+    /// Whether it compares users with one another (the top ten of something), so that what others do
+    /// can change a verdict.
+    fn compares_users(&self) -> bool {
+        false
+    }
+
     /// Judges. Total: every user or job of the portfolio that it is about gets a verdict.
     fn check(&self, portfolio: &Portfolio<'_>) -> Vec<(Subject, Verdict)>;
 }
@@ -209,6 +215,19 @@ pub const RULES: &[(&str, Make)] = &[
 #[must_use]
 pub fn find(name: &str) -> Option<Box<dyn Rule>> {
     RULES.iter().find(|(known, _)| *known == name).map(|(_, make)| make())
+}
+
+/// Judges with little memory: verdicts are told as they come, a user at a time where the rule does
+/// not compare users. They are those of [`Rule::check`].
+pub fn judge(rule: &dyn Rule, portfolio: &Portfolio<'_>, mut tell: impl FnMut(Subject, Verdict)) {
+    let mut check = |part: &Portfolio<'_>| {
+        rule.check(part).into_iter().for_each(|(subject, verdict)| tell(subject, verdict));
+    };
+    if rule.compares_users() {
+        check(portfolio);
+    } else {
+        portfolio.by_user().for_each(|part| check(&part));
+    }
 }
 
 #[cfg(test)]

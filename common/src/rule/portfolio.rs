@@ -178,6 +178,17 @@ impl<'a> Portfolio<'a> {
         self.parts.iter().map(|part| (part.user, self.order.get(part.from..part.to).unwrap_or(&[])))
     }
 
+    /// A portfolio for each user, with that user's jobs alone. Totals are still those of all.
+    pub fn by_user(&self) -> impl Iterator<Item = Portfolio<'a>> {
+        self.users().map(|(user, jobs)| Portfolio {
+            facts: self.facts,
+            order: jobs.to_vec(),
+            parts: vec![Part { user, from: 0, to: jobs.len() }],
+            held: HashMap::from([(user, self.held_by(user))]),
+            total: self.total,
+        })
+    }
+
     /// All jobs, by user and id.
     #[must_use]
     pub fn jobs(&self) -> &[&'a Job] {

@@ -51,6 +51,10 @@ impl Rule for SerialAllocatingMultiple {
         Scope::ended(61)
     }
 
+    fn compares_users(&self) -> bool {
+        true
+    }
+
     fn check(&self, portfolio: &Portfolio<'_>) -> Vec<(Subject, Verdict)> {
         let weigh = |job: &Job| {
             let several = job.node_count == Some(1) && job.cpus.is_some_and(|cpus| cpus > 1);

@@ -20,17 +20,6 @@ use super::{Missing, Portfolio, RULES, Rule, Scope, Setting, Share, Subject, Ver
 const OF_ACCOUNTING: [&str; 4] =
     ["excessive-time-cpu", "excessive-time-gpu", "failure-loop", "short-job-flood"];
 
-/// These compare users with one another.
-const OF_RANKS: [&str; 7] = [
-    "excess-cpu-memory",
-    "excessive-time-cpu",
-    "excessive-time-gpu",
-    "low-cpu-efficiency",
-    "low-gpu-efficiency",
-    "low-xpu-efficiency",
-    "serial-allocating-multiple",
-];
-
 /// All rules, quick to find something.
 fn eager() -> Vec<Box<dyn Rule>> {
     let quick = |(name, make): &(&str, super::Make)| {
@@ -193,6 +182,17 @@ proptest! {
     }
 
     #[test]
+    fn judging_a_user_at_a_time_is_the_same(drafts in any_jobs()) {
+        let world = World::new(drafts);
+        for rule in eager() {
+            let portfolio = Portfolio::new(&world.facts, &rule.scope());
+            let mut told = Vec::new();
+            super::judge(&*rule, &portfolio, |subject, verdict| told.push((subject, verdict)));
+            prop_assert_eq!(told, rule.check(&portfolio), "{}", rule.id());
+        }
+    }
+
+    #[test]
     fn jobs_of_others_change_no_verdict_that_is_not_about_ranks(
         own in any_jobs(),
         others in any_jobs(),
@@ -200,7 +200,7 @@ proptest! {
         let alone = World::new(own.clone());
         let others = others.into_iter().map(|draft| draft.with(|job| job.user = "z"));
         let together = World::new(own.into_iter().chain(others));
-        for rule in eager().iter().filter(|rule| !OF_RANKS.contains(&rule.id().as_str())) {
+        for rule in eager().iter().filter(|rule| !rule.compares_users()) {
             let mut verdicts = together.check(&**rule);
             let z = together.facts.names.find("z");
             verdicts.retain(|(subject, _)| Some(of(subject)) != z);
