@@ -160,8 +160,10 @@ fn usage(dice: &mut Dice, node: Name, held: (u32, u32, u32, u32)) -> Usage {
     Usage {
         cpu_seconds: Some(Figure::whole(cpu_seconds, Origin::Summary)),
         peak_memory: Some(Figure::whole(memory, Origin::Summary)),
-        nodes: Some(Figure::whole((0..nodes).map(|_| each).collect(), Origin::Summary)),
-        gpus: (gpus > 0).then(|| Figure::whole((0..gpus).map(|_| gpu).collect(), Origin::Summary)),
+        nodes: (nodes > 1)
+            .then(|| Box::new(Figure::whole((0..nodes).map(|_| each).collect(), Origin::Summary))),
+        gpus: (gpus > 0)
+            .then(|| Box::new(Figure::whole((0..gpus).map(|_| gpu).collect(), Origin::Summary))),
         work: None,
     }
 }

@@ -162,7 +162,7 @@ pub fn memory_hours(job: &Job, needed: Share) -> Result<Used, Missing> {
 /// # Errors
 /// If it is not known.
 pub fn nodes(job: &Job, needed: Share) -> Result<&[NodeUsage], Missing> {
-    let nodes = seen(job.usage.nodes.as_ref(), needed)?;
+    let nodes = seen(job.usage.nodes.as_deref(), needed)?;
     all(nodes, job.node_count)
 }
 
@@ -171,7 +171,7 @@ pub fn nodes(job: &Job, needed: Share) -> Result<&[NodeUsage], Missing> {
 /// # Errors
 /// If it is not known.
 pub fn gpus(job: &Job, needed: Share) -> Result<&[GpuUsage], Missing> {
-    let gpus = all(seen(job.usage.gpus.as_ref(), needed)?, job.gpus)?;
+    let gpus = all(seen(job.usage.gpus.as_deref(), needed)?, job.gpus)?;
     let more =
         |gpu: &GpuUsage| gpu.peak_memory.zip(gpu.memory).is_some_and(|(used, has)| used > has);
     if gpus.iter().any(more) { Err(Missing::MoreThanHeld) } else { Ok(gpus) }

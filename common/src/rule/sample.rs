@@ -243,11 +243,10 @@ fn add(facts: &mut Gathering, number: u32, draft: &Draft) {
             origin: Origin::Agent,
             coverage,
         }),
-        nodes: by_node.map(|value| Figure { value, origin: Origin::Agent, coverage }),
-        gpus: draft.gpu.clone().map(|gpus| Figure {
-            value: gpus.into_boxed_slice(),
-            origin: Origin::Exporter,
-            coverage,
+        nodes: by_node.map(|value| Box::new(Figure { value, origin: Origin::Agent, coverage })),
+        gpus: draft.gpu.clone().map(|gpus| {
+            let value = gpus.into_boxed_slice();
+            Box::new(Figure { value, origin: Origin::Exporter, coverage })
         }),
         work: draft
             .work

@@ -170,17 +170,17 @@ pub struct Work {
     pub without_process_since: Option<Option<Timestamp>>,
 }
 
-/// All that is known of what a job used.
+/// All that is known of what a job used. There are millions of these; what few jobs have is boxed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Usage {
     /// CPU time on all nodes, in seconds.
     pub cpu_seconds: Option<Figure<f64>>,
     /// The most memory on all nodes together.
     pub peak_memory: Option<Figure<Bytes>>,
-    /// By node.
-    pub nodes: Option<Figure<Box<[NodeUsage]>>>,
+    /// By node. Of a job on one node it may be left out: the figures above say the same.
+    pub nodes: Option<Box<Figure<Box<[NodeUsage]>>>>,
     /// By GPU.
-    pub gpus: Option<Figure<Box<[GpuUsage]>>>,
+    pub gpus: Option<Box<Figure<Box<[GpuUsage]>>>>,
     /// Its processes.
     pub work: Option<Box<Figure<Work>>>,
 }
