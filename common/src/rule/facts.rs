@@ -292,3 +292,39 @@ impl Facts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::{node, partition};
+    use crate::rule::sample::{World, job};
+
+    #[test]
+    fn hardware_comes_from_the_snapshot() {
+        let nodes = "NodeName=g1 CPUAlloc=0 CPUTot=64 RealMemory=262144 AllocMem=0 State=IDLE \
+             Gres=gpu:a100:2,gpu:v100:1,shard:8\n\
+             NodeName=c1 CPUAlloc=0 CPUTot=32 RealMemory=131072 AllocMem=0 State=IDLE";
+        let partitions = "PartitionName=main State=UP MaxTime=2-00:00:00\n\
+             PartitionName=long State=UP MaxTime=UNLIMITED";
+        let nodes = node::parse(nodes).unwrap();
+        let hardware = Hardware::new(&nodes, &partition::parse(partitions).unwrap());
+        let memory = Some(Bytes::new(256 << 30));
+        assert_eq!(hardware.nodes["g1"], NodeSize { cpus: Some(64), memory, gpus: Some(3) });
+        assert_eq!(hardware.longest["main"], Limit::At(Duration::from_secs(2 * 86_400)));
+        assert_eq!(hardware.longest["long"], Limit::Unlimited);
+        let drafts = [job("a").held("g1,c1", 2, 0), job("a").held("g1,x1", 2, 0)];
+        let world = World::with(hardware, drafts);
+        let least = |at: usize| world.facts.node_of(&world.facts.jobs()[at]);
+        let memory = Some(Bytes::new(128 << 30));
+        assert_eq!(least(0), NodeSize { cpus: Some(32), memory, gpus: Some(0) });
+        assert_eq!(least(1), NodeSize::default(), "one node is unknown");
+    }
+
+    #[test]
+    fn jobs_stand_by_user_and_id_whatever_the_order_they_came_in() {
+        let world = World::new([job("zoe"), job("anna"), job("zoe"), job("anna")]);
+        let users = world.facts.jobs().iter().map(|job| world.facts.names.text(job.user));
+        assert_eq!(users.collect::<Vec<_>>(), ["anna", "anna", "zoe", "zoe"]);
+        assert!(world.facts.jobs()[0].key.id < world.facts.jobs()[1].key.id);
+    }
+}

@@ -305,3 +305,58 @@ fn v22_the_most_memory_of_a_node() {
     assert_eq!(most(1), Err(Missing::Unmeasured));
     assert_eq!(most(2), Err(Missing::MoreThanHeld));
 }
+
+/// As the examples that Job Defense Shield ships have it.
+#[test]
+fn the_least_run_times_and_whether_running_jobs_count() {
+    for (name, minutes, running) in [
+        ("cancel-zero-gpu-jobs", 0, true),
+        ("zero-util-gpu-hours", 30, false),
+        ("low-gpu-efficiency", 30, false),
+        ("too-much-cpu-mem-per-gpu", 61, false),
+        ("gpu-model-too-powerful", 61, false),
+        ("zero-cpu-utilization", 61, false),
+        ("serial-allocating-multiple", 61, false),
+        ("multinode-cpu-fragmentation", 120, false),
+        ("excess-cpu-memory", 0, false),
+        ("low-cpu", 5, true),
+    ] {
+        let scope = super::find(name).unwrap().scope();
+        assert_eq!(
+            (scope.min_run_time.as_secs(), scope.running),
+            (60 * minutes, running),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn coverage_just_below_equal_and_just_above() {
+    let verdict = |coverage: f64| {
+        let draft = job("a").cpu_used(0.1).with(|job| job.coverage = coverage);
+        World::new([draft]).on(&*super::find("low-cpu").unwrap(), "a")
+    };
+    let missing =
+        Missing::Coverage { found: Share::new(0.79).unwrap(), needed: Share::per_cent(80) };
+    assert_eq!(verdict(0.79), Verdict::NoData(missing));
+    assert!(verdict(0.8).finding().is_some() && verdict(0.81).finding().is_some());
+}
+
+/// A job that is malformed or was not seen takes nothing from what is known of others.
+#[test]
+fn x20_one_job_without_figures_stops_no_verdict_on_others() {
+    for rule in eager() {
+        let seen = || {
+            let used = job("b").hours(200.0).held("n1", 8, 2).cpu_used(0.2).memory(1.0, 100.0);
+            used.gpu_used(&[0.0, 10.0])
+        };
+        let dark = job("a").hours(200.0).held("x9", 8, 2);
+        let (alone, both) = (World::new([seen()]), World::new([dark, seen()]));
+        let of_b = |world: &World| -> Vec<bool> {
+            let b = world.name("b");
+            let verdicts = world.check(&*rule).into_iter().filter(|(subject, _)| of(subject) == b);
+            verdicts.map(|(_, verdict)| verdict.finding().is_some()).collect()
+        };
+        assert_eq!(of_b(&alone), of_b(&both), "{}", rule.id());
+    }
+}
