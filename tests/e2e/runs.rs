@@ -61,7 +61,21 @@ fn a_requeued_job_starts_afresh() {
         (metrics.job("jobs_cpu_time_total", &job.id)? >= 2.5).then_some(())
     });
     run("scontrol", &["requeue", &job.id]);
+    let mut told = String::new();
     let total = agent.wait_for("the second run", Duration::from_secs(240), |metrics| {
+        // What the agent makes of it, should the wait be in vain.
+        let of_job = |name| metrics.job(name, &job.id);
+        let seen = ["jobs_spawned_processes", "jobs_covered_from_timestamp_seconds"].map(of_job);
+        let errors: f64 = ["steward_agent_errors_total", "steward_agent_stuck_readers"]
+            .iter()
+            .flat_map(|name| metrics.samples.iter().filter(move |sample| sample.name == **name))
+            .map(|sample| sample.value)
+            .sum();
+        let now = format!("{:?} {seen:?} {errors}", of_job("jobs_cpu_time_total"));
+        if now != told {
+            println!("{now}");
+            told = now;
+        }
         let total = metrics.job("jobs_cpu_time_total", &job.id)?;
         (total < 2.0).then_some(total)
     });
