@@ -47,8 +47,9 @@ impl CpuLedger {
     /// Takes what the kernel says now; `generation` tells one making of the directory from the next.
     pub fn observe(&mut self, now: CpuStats, generation: Generation) -> CpuStats {
         let recreated = self.is_remade(generation);
-        // One of another controller, while accounting could not be listed, says nothing.
-        if self.generation.is_none_or(|old| old.accounting == generation.accounting) {
+        // One of another controller, while accounting could not be listed, says nothing. A first
+        // look may come before there is any other; then that of accounting takes its place.
+        if self.generation.is_none_or(|old| generation.accounting || !old.accounting) {
             self.generation = Some(generation);
         }
         // All of them, also one that cannot be read just now.
@@ -310,6 +311,17 @@ mod tests {
         ledger.observe(secs(30), made(1));
         assert_eq!(ledger.observe(secs(29), made(1)).total, Some(Duration::from_secs(30)));
         assert_eq!(ledger.observe(secs(31), made(1)).total, Some(Duration::from_secs(31)));
+    }
+
+    #[test]
+    fn a_first_look_before_accounting_was_there_hides_no_later_new_start() {
+        let mut ledger = CpuLedger::default();
+        let early = Generation { accounting: false, inode: 7 };
+        ledger.observe(CpuStats::default(), early);
+        assert!(!ledger.is_remade(made(1)));
+        ledger.observe(secs(3), made(1));
+        assert!(ledger.is_remade(made(2)));
+        assert_eq!(ledger.observe(secs(1), made(2)).total, Some(Duration::from_secs(4)));
     }
 
     #[test]
