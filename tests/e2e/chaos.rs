@@ -311,11 +311,19 @@ fn a_minute_of_chaos_breaks_nothing_and_no_counter_goes_back() {
     assert!(agent.process.is_running());
     let log = agent.log();
     assert!(!log.contains("panicked"), "{log}");
-    // All that may go wrong is that something is gone.
+    // All that may go wrong is that something is gone; or, on a machine with far more to do than it
+    // has cores for, that a process got no CPU while it held the lock of its own memory, and a
+    // reader that waited for it was left behind. None may stay behind.
+    let starved = 3.0;
     for error in metrics.all("steward_agent_errors_total", &[]) {
-        let fine = error.value == 0.0 || error.labels["reason"] == "vanished";
+        let fine = match error.labels["reason"].as_str() {
+            "vanished" => true,
+            "stuck" => error.value <= starved,
+            _ => error.value == 0.0,
+        };
         assert!(fine, "{error:?}\n{log}");
     }
+    assert_eq!(metrics.all("steward_agent_stuck_readers", &[])[0].value, 0.0, "{log}");
     // On a full machine a scan waits for its turn, and the next falls on a later multiple.
     assert!(scans(&metrics) > 30.0, "a good part of the scans that a minute has room for");
 }

@@ -329,14 +329,13 @@ fn the_doctor_ends_within_a_minute_when_everything_hangs() {
     let dir = shared::directory();
     let script = dir.path().join("hangs");
     std::fs::write(&script, "#!/bin/sh\nwhile :; do sleep 1; done\n").unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     // They take what comes and never answer.
     let web = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", web.local_addr().unwrap());
     let config = settings(
         dir.path(),
         &format!(
-            "[slurm]\nsacct = [{script:?}]\nsacctmgr = [{script:?}]\nscontrol = [{script:?}]\n\
+            "[slurm]\nsacct = [\"sh\", {script:?}]\nsacctmgr = [\"sh\", {script:?}]\nscontrol = [\"sh\", {script:?}]\n\
              [prometheus]\nurl = {url:?}\n[pushgateway]\nurl = {url:?}\n"
         ),
     );

@@ -1,7 +1,6 @@
 //! The exporter's page, made by the real program of what Slurm 22.05 said once: no testbed needed.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use steward_common::metric::compatible;
@@ -15,8 +14,7 @@ fn config(dir: &Path, more: &str) -> String {
     let program = |name: &str, body: &str| {
         let path = dir.join(name);
         fs::write(&path, format!("#!/bin/sh\ncd {}\n{body}\n", fixtures.display())).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        format!("{name} = [{:?}]\n", path.display().to_string())
+        format!("{name} = [\"sh\", {:?}]\n", path.display().to_string())
     };
     let mut text = "[slurm]\n".to_owned();
     text +=

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use nix::sys::signal::Signal;
 use steward_tests::agent::{Process, RunningAgent, command, config, run};
 use steward_tests::cgroups::JobGroup;
 use steward_tests::exposition::Exposition;
+use steward_tests::service::copy_program;
 use steward_tests::shared;
 use steward_tests::wait;
 
@@ -104,7 +106,7 @@ fn without_privilege_what_cannot_be_read_is_absent_counted_and_named() {
     // A copy that nobody may run too: the build directory may be closed to others.
     let dir = shared::directory();
     let copy = dir.path().join("steward-agent");
-    fs::copy(command(&[]).get_program(), &copy).unwrap();
+    copy_program(Path::new(command(&[]).get_program()), &copy);
     let agent = |args: &[&str]| {
         Command::new("runuser")
             .args(["-u", "nobody", "--"])

@@ -37,6 +37,16 @@ pub fn steward(args: &[&str]) -> Output {
         .unwrap_or_else(|error| panic!("steward: {error}"))
 }
 
+/// Copies a program. Not by this process: a child that another test starts meanwhile would hold the
+/// copy open for writing for a moment, and until then the kernel refuses to run it.
+///
+/// # Panics
+/// If it cannot be copied.
+pub fn copy_program(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("--").arg(from).arg(to).status();
+    assert!(status.is_ok_and(|status| status.success()), "cp {} {}", from.display(), to.display());
+}
+
 /// Runs it as `user`.
 ///
 /// # Panics
@@ -45,7 +55,7 @@ pub fn steward_as(user: &str, args: &[&str]) -> Output {
     // Where it was built may be closed to others.
     let copy = crate::shared::directory();
     let program = copy.path().join("steward");
-    std::fs::copy(self::program(), &program).unwrap_or_else(|error| panic!("steward: {error}"));
+    copy_program(&self::program(), &program);
     Command::new("runuser")
         .args(["-u", user, "--", "timeout", "60"])
         .arg(program)
