@@ -9,6 +9,7 @@ pub mod config;
 pub mod current;
 pub mod doctor;
 pub mod driver;
+pub mod evaluate;
 pub mod exporter;
 pub mod jobs;
 pub mod keep;

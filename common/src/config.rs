@@ -1,5 +1,6 @@
 //! What the settings of both programs share: how a file that cannot be used is spoken of.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// What may be logged, from least to most.
@@ -32,7 +33,7 @@ pub enum ConfigError {
     #[error("{key}: {message}")]
     Senseless {
         /// The key.
-        key: &'static str,
+        key: Cow<'static, str>,
         /// What is wrong and what to do.
         message: String,
     },
@@ -54,8 +55,8 @@ impl ConfigError {
 
     /// The value of `key` makes no sense; `message` says what would.
     #[must_use]
-    pub fn senseless(key: &'static str, message: impl Into<String>) -> Self {
-        Self::Senseless { key, message: message.into() }
+    pub fn senseless(key: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self::Senseless { key: key.into(), message: message.into() }
     }
 }
 

@@ -30,6 +30,13 @@ pub enum Source {
 }
 
 impl Source {
+    /// The source of that word in the archive.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Source> {
+        let all = [Source::Steps, Source::Job, Source::Agent, Source::Import];
+        all.into_iter().find(|source| source.name() == name)
+    }
+
     /// The word for it in the archive.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -43,7 +43,7 @@ fn count(value: Option<i64>) -> Option<u64> {
 }
 
 /// What stands in the nested column of a row.
-fn nodes(batch: &RecordBatch, row: usize) -> Vec<NodeUse> {
+pub(super) fn nodes(batch: &RecordBatch, row: usize) -> Vec<NodeUse> {
     let list = batch.column_by_name(NODE_USAGE).and_then(|column| column.as_list_opt::<i32>());
     let Some(list) = list.filter(|list| list.is_valid(row)) else { return Vec::new() };
     let values = list.value(row);

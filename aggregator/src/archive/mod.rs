@@ -16,6 +16,7 @@ pub mod carry;
 pub mod column;
 pub mod day;
 pub mod ditto;
+pub mod facts;
 pub mod files;
 pub mod foreign;
 mod group;

@@ -54,6 +54,14 @@ pub struct Known {
     pub coverage: Option<f32>,
 }
 
+/// Which texts come as dictionaries.
+#[derive(Clone, Copy)]
+enum Texts<'a> {
+    Plain,
+    Coded,
+    CodedOnly(&'a [&'a str]),
+}
+
 /// A Parquet file that is open.
 pub struct Table {
     file: File,
@@ -160,7 +168,16 @@ impl Table {
         columns: Option<&[&str]>,
         dictionaries: bool,
     ) -> Result<Batches, ArchiveError> {
-        self.some(columns, dictionaries, None)
+        let texts = if dictionaries { Texts::Coded } else { Texts::Plain };
+        self.some(columns, texts, None)
+    }
+
+    /// The rows with these columns, and those texts among them as dictionaries.
+    ///
+    /// # Errors
+    /// If the file cannot be read or lacks a column.
+    pub fn coded(&self, columns: &[&str], texts: &[&str]) -> Result<Batches, ArchiveError> {
+        self.some(Some(columns), Texts::CodedOnly(texts), None)
     }
 
     /// The rows of one row group with these columns.
@@ -168,7 +185,7 @@ impl Table {
     /// # Errors
     /// If the file cannot be read or lacks a column.
     pub fn group(&self, columns: &[&str], group: usize) -> Result<Batches, ArchiveError> {
-        self.some(Some(columns), false, Some(group))
+        self.some(Some(columns), Texts::Plain, Some(group))
     }
 
     /// How many rows each row group has.
@@ -180,18 +197,23 @@ impl Table {
     fn some(
         &self,
         columns: Option<&[&str]>,
-        dictionaries: bool,
+        texts: Texts<'_>,
         group: Option<usize>,
     ) -> Result<Batches, ArchiveError> {
         let wrong = |error: &dyn std::fmt::Display| content(&self.path, error);
         let file = self.file.try_clone().map_err(super::shelf::at(&self.path))?;
-        let metadata = if dictionaries {
-            let options =
-                ArrowReaderOptions::new().with_schema(as_dictionaries(&self.metadata, None));
-            ArrowReaderMetadata::try_new(Arc::clone(self.metadata.metadata()), options)
-                .map_err(|error| wrong(&error))?
-        } else {
-            self.metadata.clone()
+        let coded = match texts {
+            Texts::Plain => None,
+            Texts::Coded => Some(as_dictionaries(&self.metadata, None)),
+            Texts::CodedOnly(names) => Some(as_dictionaries(&self.metadata, Some(names))),
+        };
+        let metadata = match coded {
+            Some(schema) => {
+                let options = ArrowReaderOptions::new().with_schema(schema);
+                ArrowReaderMetadata::try_new(Arc::clone(self.metadata.metadata()), options)
+                    .map_err(|error| wrong(&error))?
+            }
+            None => self.metadata.clone(),
         };
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
             .with_batch_size(BATCH);

@@ -147,7 +147,12 @@ fn add(batch: &RecordBatch, names: &mut Names, rows: &mut Vec<Row>) {
 }
 
 /// The names of a text column, one for each row; absent texts are empty ones.
-fn interned(batch: &RecordBatch, column: &str, names: &mut Names, nothing: Name) -> Vec<Name> {
+pub(super) fn interned(
+    batch: &RecordBatch,
+    column: &str,
+    names: &mut Names,
+    nothing: Name,
+) -> Vec<Name> {
     let Some(texts) =
         batch.column_by_name(column).and_then(|column| column.as_dictionary_opt::<Int32Type>())
     else {

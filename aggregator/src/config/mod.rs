@@ -1,6 +1,9 @@
 //! The centre's settings: strict, typed, with a default for every key.
 
+mod evaluate;
 mod exporter;
+mod gpus;
+mod rules;
 mod section;
 mod value;
 
@@ -16,7 +19,10 @@ use steward_common::config::LOG_LEVELS;
 pub use steward_common::config::ConfigError;
 pub use steward_common::span::Span;
 
+pub use evaluate::{Cost, Evaluate};
 pub use exporter::{Constant, Exporter, Families, Limits};
+pub use gpus::{Gpus, JobOf, Mapping};
+pub use rules::Rules;
 pub use section::{
     Archive, Collect, GroupSource, Groups, Prometheus, Pushgateway, S3, Serve, Slurm, Store,
 };
@@ -51,6 +57,14 @@ pub struct Config {
     pub groups: Groups,
     /// Snapshots of clusters, and what is exported about them.
     pub exporter: Exporter,
+    /// The exporter that measures GPUs.
+    pub gpus: Gpus,
+    /// When rules are looked at.
+    pub evaluate: Evaluate,
+    /// The rules.
+    pub rules: Rules,
+    /// What waste costs.
+    pub cost: Cost,
     /// The service.
     pub serve: Serve,
     /// The service's memory.
@@ -70,6 +84,10 @@ impl Default for Config {
             pushgateway: Pushgateway::default(),
             groups: Groups::default(),
             exporter: Exporter::default(),
+            gpus: Gpus::default(),
+            evaluate: Evaluate::default(),
+            rules: Rules::default(),
+            cost: Cost::default(),
             serve: Serve::default(),
             store: Store::default(),
         }
@@ -214,6 +232,10 @@ impl Config {
             );
         }
         self.exporter.check()?;
+        self.gpus.mapping()?;
+        self.evaluate.check()?;
+        self.rules.instances()?;
+        self.cost.check()?;
         if self.store.retention_states.0 < HOUR {
             return refuse("store.retention_states", "must be at least 1h");
         }

@@ -1,5 +1,6 @@
 //! The outside, read and turned into types.
 
+pub mod jobstats;
 pub mod people;
 pub mod prometheus;
 pub mod promql;

@@ -221,6 +221,11 @@ impl Gathering {
         &mut self.facts.names
     }
 
+    /// The jobs so far and the names, for those who find out more about them.
+    pub fn jobs_and_names(&mut self) -> (&mut [Job], &mut Names) {
+        (&mut self.facts.jobs, &mut self.facts.names)
+    }
+
     /// Adds a job. Each list of nodes is taken apart once.
     ///
     /// # Errors

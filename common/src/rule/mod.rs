@@ -25,6 +25,7 @@ pub mod failure_loop;
 pub mod finding;
 pub mod gpu_model_too_powerful;
 pub mod gpu_without_process;
+pub mod instance;
 pub mod irregular_cpu;
 pub mod low_cpu;
 pub mod low_cpu_efficiency;
@@ -60,6 +61,7 @@ use crate::intern::Name;
 
 pub use facts::{Facts, Gathering, Hardware, Job, JobKey, NodeSize};
 pub use finding::{Audience, Figures, Finding, Hit, Value};
+pub use instance::Instance;
 pub use measure::Missing;
 pub use option::{Options, SetError, Setting, Share};
 pub use portfolio::{Portfolio, Scope, Totals};
@@ -158,7 +160,7 @@ impl Verdict {
 }
 
 /// A rule with its options.
-pub trait Rule: Options {
+pub trait Rule: Options + fmt::Debug + Send + Sync {
     /// Its name.
     fn id(&self) -> RuleId;
 

@@ -1,0 +1,268 @@
+//! What the site's exporter says of GPUs, as Prometheus has it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use steward_common::id::ClusterName;
+use steward_common::intern::Names;
+use steward_common::metric::{JOB_LABEL, NODE_LABELS};
+use steward_common::rule::{Figure, GpuUsage, Job, Origin, Share, Utilisation};
+use steward_common::time::Timestamp;
+use steward_common::unit::Bytes;
+use steward_common::window::Window;
+
+use super::Troubles;
+use super::question::{Oracle, Series, figure, label, together};
+use crate::config::{JobOf, Mapping};
+
+/// From the last samples one learns how often there should be one.
+const LATELY: u64 = 600;
+
+/// How far back it is looked whether a GPU has been idle without a break.
+const SLIDING: u64 = 6 * 3600;
+
+/// A GPU that was looked at for this share of a time was looked at all of that time.
+const ALL_BUT: f64 = 0.95;
+
+/// What is known of a GPU.
+#[derive(Debug, Clone, Default)]
+struct Seen(BTreeMap<&'static str, f64>);
+
+const FIGURES: &[&str] =
+    &["mean", "most", "count", "used", "total", "late_count", "late_most", "busy_at"];
+
+/// What is known of the GPUs of jobs, by job, node and GPU.
+#[derive(Debug, Default)]
+pub struct Gpus {
+    jobs: HashMap<u32, BTreeMap<(String, String), Seen>>,
+    /// From one sample to the next, in seconds.
+    interval: f64,
+    scale: (f64, f64),
+    /// How long before the end of the window one knows whether GPUs are idle.
+    sliding: f64,
+}
+
+/// Makes queries of a mapping.
+struct Queries<'a> {
+    mapping: &'a Mapping,
+    cluster: &'a ClusterName,
+    window: Window,
+}
+
+impl Queries<'_> {
+    fn matchers(&self) -> String {
+        // A cluster's name holds no quote, backslash or newline: its type sees to that.
+        let cluster = self.mapping.cluster.as_ref();
+        let mut list: Vec<String> =
+            cluster.map(|label| format!("{label}=\"{}\"", self.cluster)).into_iter().collect();
+        if let JobOf::Label(label) = &self.mapping.job {
+            list.push(format!("{label}!=\"\",{label}!=\"0\""));
+        }
+        list.join(",")
+    }
+
+    /// `function` over the last `seconds` of a metric, by job, node and GPU.
+    fn over(&self, function: &str, metric: &str, seconds: u64) -> String {
+        let end = self.window.to().get();
+        let Mapping { gpu, node, .. } = self.mapping;
+        let matchers = self.matchers();
+        match &self.mapping.job {
+            JobOf::Label(job) => {
+                let by = format!("{job}, {node}, {gpu}");
+                format!("max by ({by}) ({function}({metric}{{{matchers}}}[{seconds}s] @ {end}))")
+            }
+            JobOf::Join(join) => {
+                let [cluster, instance] = NODE_LABELS;
+                let (joined, step) = (self.joined(metric, &matchers), step(seconds));
+                let by = format!("{JOB_LABEL}, {instance}, gpu");
+                let of = format!("{join}{{{cluster}=\"{}\"}}", self.cluster);
+                let held = format!("max by ({by}) ({of}) == 1");
+                let all =
+                    format!("{joined} * on ({instance}, gpu) group_left ({JOB_LABEL}) ({held})");
+                format!("max by ({by}) ({function}(({all})[{seconds}s:{step}s] @ {end}))")
+            }
+        }
+    }
+
+    /// The exporter's series with our names of node and GPU.
+    fn joined(&self, metric: &str, matchers: &str) -> String {
+        let [_, instance] = NODE_LABELS;
+        let Mapping { gpu, node, .. } = self.mapping;
+        let short = format!(
+            "label_replace({metric}{{{matchers}}}, \"{instance}\", \"$1\", \"{node}\", \"([^:]*).*\")"
+        );
+        format!(
+            "max by ({instance}, gpu) (label_replace({short}, \"gpu\", \"$1\", \"{gpu}\", \"(.*)\"))"
+        )
+    }
+
+    /// When a GPU was last seen at work, within the last `seconds`, where series know their `job`.
+    fn busy_at(&self, job: &str, seconds: u64) -> String {
+        let end = self.window.to().get();
+        let Mapping { gpu, node, utilisation, .. } = self.mapping;
+        let (matchers, step) = (self.matchers(), step(seconds));
+        format!(
+            "max by ({job}, {node}, {gpu}) (max_over_time(timestamp({utilisation}{{{matchers}}} > 0)\
+             [{seconds}s:{step}s] @ {end}))"
+        )
+    }
+}
+
+/// From one look of a subquery to the next, in seconds.
+fn step(seconds: u64) -> u64 {
+    (seconds / 2000).max(30)
+}
+
+impl Gpus {
+    /// Asks about all jobs of a cluster in a window; `now` if the window ends at this moment.
+    pub fn ask(
+        oracle: &Oracle,
+        mapping: &Mapping,
+        cluster: &ClusterName,
+        window: Window,
+        now: bool,
+        troubles: &mut Troubles<'_>,
+    ) -> Gpus {
+        let queries = Queries { mapping, cluster, window };
+        let seconds = u64::try_from(window.seconds()).unwrap_or(1);
+        let sliding = seconds.min(SLIDING);
+        let mut gpus = Gpus {
+            scale: (mapping.utilisation_scale, mapping.memory_scale),
+            sliding: sliding as f64,
+            ..Gpus::default()
+        };
+        let of = |function| queries.over(function, &mapping.utilisation, seconds);
+        let use_ = together(&[
+            ("mean", of("avg_over_time")),
+            ("most", of("max_over_time")),
+            ("count", of("count_over_time")),
+        ]);
+        match oracle.ask(use_) {
+            Ok(series) => gpus.take(mapping, series),
+            Err(error) => {
+                troubles.add("GPUs", format!("{error}; nothing is known of their use"));
+                return gpus;
+            }
+        }
+        if gpus.jobs.is_empty() {
+            return gpus;
+        }
+        gpus.interval = match &mapping.job {
+            JobOf::Join(_) => step(seconds) as f64,
+            JobOf::Label(_) => {
+                let lately = queries.over("count_over_time", &mapping.utilisation, LATELY);
+                let answer = oracle.ask(format!("max ({lately})"));
+                let most = answer.ok().and_then(|series| series.first().map(|(_, value)| *value));
+                gpus.interval(most)
+            }
+        };
+        let mut questions = Vec::new();
+        let memory: Vec<(&str, String)> =
+            [("used", &mapping.memory_used), ("total", &mapping.memory_total)]
+                .into_iter()
+                .filter_map(|(name, metric)| {
+                    Some((name, queries.over("max_over_time", metric.as_ref()?, seconds)))
+                })
+                .collect();
+        if !memory.is_empty() {
+            questions.push(("memory of GPUs", together(&memory)));
+        }
+        if let (true, JobOf::Label(job)) = (now, &mapping.job) {
+            let late = [
+                ("late_count", queries.over("count_over_time", &mapping.utilisation, sliding)),
+                ("late_most", queries.over("max_over_time", &mapping.utilisation, sliding)),
+                ("busy_at", queries.busy_at(job, sliding)),
+            ];
+            questions.push(("the last hours of GPUs", together(&late)));
+        }
+        for (what, question) in questions {
+            match oracle.ask(question) {
+                Ok(series) => gpus.take(mapping, series),
+                Err(error) => troubles.add(what, error),
+            }
+        }
+        gpus
+    }
+
+    /// From one sample to the next: as lately, else as in the series with the most.
+    fn interval(&self, lately: Option<f64>) -> f64 {
+        match lately.filter(|count| *count >= 2.0) {
+            Some(count) => LATELY as f64 / count,
+            None => 30.0,
+        }
+    }
+
+    fn take(&mut self, mapping: &Mapping, series: Vec<Series>) {
+        let [_, instance] = NODE_LABELS;
+        let (job, node, gpu) = match &mapping.job {
+            JobOf::Label(label) => (label.as_str(), mapping.node.as_str(), mapping.gpu.as_str()),
+            JobOf::Join(_) => (JOB_LABEL, instance, "gpu"),
+        };
+        for (labels, value) in series {
+            let Ok(job) = label(&labels, job).parse::<u32>() else { continue };
+            let host = label(&labels, node);
+            let host = host.split(':').next().unwrap_or(host).to_owned();
+            let place = (host, label(&labels, gpu).to_owned());
+            let name = FIGURES.iter().find(|known| **known == figure(&labels));
+            if let Some(name) = name.filter(|_| value.is_finite()) {
+                let seen = self.jobs.entry(job).or_default().entry(place).or_default();
+                seen.0.insert(name, value);
+            }
+        }
+    }
+
+    /// Adds to a job what is known of its GPUs, unless somebody knew before.
+    pub fn add_to(&self, job: &mut Job, names: &mut Names, now: Timestamp) {
+        let Some(gpus) = self.jobs.get(&job.key.id.get()) else { return };
+        let elapsed = f64::from(job.elapsed.unwrap_or(0));
+        if job.usage.gpus.is_some() || elapsed <= 0.0 {
+            return;
+        }
+        let mut seen_for = f64::INFINITY;
+        let mut list = Vec::with_capacity(gpus.len());
+        for ((node, _), seen) in gpus {
+            let get = |figure: &str| seen.0.get(figure).copied();
+            let share = |figure| get(figure).and_then(|value| self.share(value));
+            seen_for = seen_for.min(get("count").unwrap_or(0.0) * self.interval);
+            let bytes = |figure| {
+                let value: f64 = get(figure)? * self.scale.1;
+                (0.0..9e18).contains(&value).then(|| Bytes::new(rounded(value)))
+            };
+            list.push(GpuUsage {
+                node: names.intern(node),
+                utilisation: share("mean").map(|mean| Utilisation::measured(mean, share("most"))),
+                peak_memory: bytes("used"),
+                memory: bytes("total"),
+                idle_for: if job.end.is_none() { self.idle_for(seen, elapsed, now) } else { None },
+            });
+        }
+        let coverage = Share::new((seen_for / elapsed).min(1.0)).unwrap_or(Share::NONE);
+        let figure = Figure { value: list.into_boxed_slice(), origin: Origin::Exporter, coverage };
+        job.usage.gpus = Some(Box::new(figure));
+    }
+
+    fn share(&self, value: f64) -> Option<Share> {
+        Share::new(value * self.scale.0)
+    }
+
+    /// How long it has been idle up to now, where all of that time was seen.
+    fn idle_for(&self, seen: &Seen, elapsed: f64, now: Timestamp) -> Option<Duration> {
+        let get = |figure: &str| seen.0.get(figure).copied();
+        let time = self.sliding.min(elapsed);
+        if get("late_count")? * self.interval < ALL_BUT * time {
+            return None;
+        }
+        let idle = match get("busy_at") {
+            Some(busy) => (now.get() as f64 - busy).clamp(0.0, time),
+            // A sample between two looks of the question for the time may have been above 0.
+            None if get("late_most")? > 0.0 => return None,
+            None => time,
+        };
+        Some(Duration::from_secs_f64(idle))
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "looked at before")]
+fn rounded(value: f64) -> u64 {
+    value.round() as u64
+}
