@@ -10,6 +10,7 @@ pub mod collect;
 pub mod config;
 pub mod current;
 pub mod doctor;
+pub mod evaluate;
 pub mod exporter;
 pub mod import;
 pub mod jobs;
@@ -143,6 +144,7 @@ commands! {
     Current current,
     #[command(visible_alias = "test")]
     Doctor doctor,
+    Evaluate evaluate,
     Exporter exporter,
     Import import,
     Jobs jobs,

@@ -4,6 +4,7 @@ pub mod archive;
 pub mod csv;
 pub mod current;
 pub mod doctor;
+pub mod evaluation;
 pub mod exporter;
 pub mod format;
 pub mod html;

@@ -274,6 +274,15 @@ impl Facts {
         &self.jobs
     }
 
+    /// A job of a user.
+    #[must_use]
+    pub fn job(&self, user: Name, key: JobKey) -> Option<&Job> {
+        let name = self.names.text(user);
+        let place = |job: &Job| (self.names.text(job.user), job.key);
+        let at = self.jobs.binary_search_by(|job| place(job).cmp(&(name, key))).ok()?;
+        self.jobs.get(at)
+    }
+
     /// The nodes of a job.
     #[must_use]
     pub fn nodes_of(&self, job: &Job) -> &[Name] {

@@ -1,0 +1,264 @@
+//! What rules found: the whole of an evaluation with every figure as JSON, and what it comes to as
+//! tables.
+//!
+//! Amounts are in base units, which the keys name: `…_bytes`, `…_seconds`; shares are from 0 to 1.
+
+use jiff::tz::TimeZone;
+use serde_json::{Map, Value, json};
+use steward_common::rule::{
+    Audience, Facts, Figures, Finding, Hit, Instance, Job, JobKey, Missing, Part, Subject,
+    Value as Figure,
+};
+use steward_common::time::Timestamp;
+use steward_common::window::Window;
+
+use super::sheet::{Cell, Document, Field, Sheet, always, drop, hide};
+use crate::evaluate::{Judged, Judgement, Trouble};
+
+/// All of it.
+#[must_use]
+pub fn json(
+    judged: &[Judged],
+    instances: &[Instance],
+    troubles: &[Trouble],
+    window: Window,
+    zone: &TimeZone,
+) -> Value {
+    let clusters: Vec<Value> = judged.iter().map(|judged| cluster(judged, instances)).collect();
+    json!({
+        "schema": 1,
+        "from": moment(window.from(), zone),
+        "to": moment(window.to(), zone),
+        "clusters": clusters,
+        "troubles": troubles.iter().map(trouble).collect::<Vec<_>>(),
+    })
+}
+
+/// A rule's line of the overview.
+struct Line<'a> {
+    cluster: &'a str,
+    name: &'a str,
+    told: [u64; 3],
+    fine: u64,
+    unknown: u64,
+    waste: Option<f64>,
+}
+
+impl<'a> Line<'a> {
+    fn new(cluster: &'a str, instance: &'a Instance, judgement: &Judgement) -> Line<'a> {
+        let of = |audience| {
+            let there = judgement.findings.iter().filter(|(_, found)| found.audience == audience);
+            there.count() as u64
+        };
+        let (users, administrators) = (of(Audience::User), of(Audience::Administrators));
+        let waste = judgement.findings.iter().filter_map(|(_, found)| found.billing_hours());
+        Line {
+            cluster,
+            name: &instance.name,
+            told: [users, administrators, judgement.found - users - administrators],
+            fine: judgement.fine,
+            unknown: judgement.unknown_count,
+            waste: waste.reduce(|a, b| a + b),
+        }
+    }
+}
+
+/// What it comes to, for people.
+#[must_use]
+pub fn document(
+    judged: &[Judged],
+    instances: &[Instance],
+    troubles: &[Trouble],
+    window: Window,
+    zone: &TimeZone,
+) -> Document {
+    let lines: Vec<Line<'_>> = judged
+        .iter()
+        .flat_map(|judged| {
+            let cluster = judged.gathered.facts.cluster.as_str();
+            instances.iter().zip(&judged.judgements).filter_map(move |(instance, judgement)| {
+                Some(Line::new(cluster, instance, judgement.as_ref()?))
+            })
+        })
+        .collect();
+    let fields: &[Field<Line<'_>>] = &[
+        (always("name", "Rule"), |line| Cell::text(line.name)),
+        (drop(3, "cluster", "Cluster"), |line| Cell::text(line.cluster)),
+        (always("users", "Told to users"), |line| Cell::Count(line.told[0])),
+        (drop(2, "administrators", "To admins only"), |line| Cell::Count(line.told[1])),
+        (drop(2, "advice", "Advice"), |line| Cell::Count(line.told[2])),
+        (drop(1, "fine", "Fine"), |line| Cell::Count(line.fine)),
+        (always("no_data", "Unknown"), |line| Cell::Count(line.unknown)),
+        (hide(1, "billing_hours_wasted", "Billing hours wasted"), |line| Cell::number(line.waste)),
+    ];
+    let mut overview = Sheet::new("rules", "Rules", fields, &lines);
+    overview.top = 0;
+    let jobs: usize = judged.iter().map(|judged| judged.gathered.facts.jobs().len()).sum();
+    let text = |time| moment(time, zone).as_str().unwrap_or_default().to_owned();
+    let mut headline =
+        vec![format!("{jobs} jobs from {} to {}", text(window.from()), text(window.to()))];
+    headline.extend(troubles.iter().map(|trouble| format!("Not known: {trouble}")));
+    Document {
+        title: "Evaluation of rules".to_owned(),
+        headline,
+        facts: Vec::new(),
+        sheets: vec![overview],
+    }
+}
+
+fn trouble(trouble: &Trouble) -> Value {
+    let cluster = trouble.cluster.as_ref().map(ToString::to_string);
+    json!({ "cluster": cluster, "what": trouble.what, "why": trouble.why })
+}
+
+/// A moment as people of the site read it, with its distance from UTC.
+fn moment(time: Timestamp, zone: &TimeZone) -> Value {
+    let moment = jiff::Timestamp::from_second(time.get()).ok();
+    let text = moment.map(|moment| moment.to_zoned(zone.clone()));
+    json!(text.map(|zoned| zoned.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()))
+}
+
+fn cluster(judged: &Judged, instances: &[Instance]) -> Value {
+    let facts = &judged.gathered.facts;
+    let rules: Vec<Value> = instances
+        .iter()
+        .zip(&judged.judgements)
+        .filter_map(|(instance, judgement)| Some(rule(facts, instance, judgement.as_ref()?)))
+        .collect();
+    let silent = judged.gathered.silent.as_ref();
+    json!({
+        "cluster": facts.cluster.as_str(),
+        "jobs": facts.jobs().len(),
+        "nodes_without_agent": silent.map(|nodes| nodes.iter().map(ToString::to_string).collect::<Vec<_>>()),
+        "rules": rules,
+    })
+}
+
+fn rule(facts: &Facts, instance: &Instance, judgement: &Judgement) -> Value {
+    let findings: Vec<Value> =
+        judgement.findings.iter().map(|(subject, found)| finding(facts, *subject, found)).collect();
+    let unknown: Vec<Value> =
+        judgement.unknown.iter().map(|(subject, why)| lacking(facts, *subject, *why)).collect();
+    json!({
+        "name": instance.name,
+        "rule": instance.rule.id().as_str(),
+        "found": judgement.found,
+        "fine": judgement.fine,
+        "not_applicable": judgement.not_applicable,
+        "no_data": judgement.unknown_count,
+        "findings": findings,
+        "unknown": unknown,
+    })
+}
+
+/// Whom or what something is about.
+fn about(facts: &Facts, subject: Subject) -> Map<String, Value> {
+    let text = |name| json!(facts.names.text(name));
+    let pair = |key: &str, value: Value| (key.to_owned(), value);
+    let (user, more) = match subject {
+        Subject::User { user, part: Part::All } => (user, None),
+        Subject::User { user, part: Part::Partition(name) } => {
+            (user, Some(pair("partition", text(name))))
+        }
+        Subject::User { user, part: Part::JobName(name) } => {
+            (user, Some(pair("job_name", text(name))))
+        }
+        Subject::Job { user, job } => (user, Some(pair("job_raw", json!(job.id.get())))),
+    };
+    [pair("user", text(user))].into_iter().chain(more).collect()
+}
+
+fn finding(facts: &Facts, subject: Subject, finding: &Finding) -> Value {
+    let mut value = about(facts, subject);
+    let user = match subject {
+        Subject::User { user, .. } | Subject::Job { user, .. } => user,
+    };
+    let jobs: Vec<Value> =
+        finding.hits.iter().map(|hit| job(facts, facts.job(user, hit.job), hit)).collect();
+    let told = audience(finding.audience);
+    value.insert("told".to_owned(), json!(told));
+    value.insert("billing_hours_wasted".to_owned(), json!(finding.billing_hours()));
+    value.insert("figures".to_owned(), figures(facts, &finding.figures));
+    value.insert("jobs".to_owned(), json!(jobs));
+    Value::Object(value)
+}
+
+/// Who hears of a finding, in a word.
+#[must_use]
+pub fn audience(audience: Audience) -> &'static str {
+    match audience {
+        Audience::Advice => "advice",
+        Audience::Administrators => "administrators",
+        Audience::User => "user",
+    }
+}
+
+fn job(facts: &Facts, job: Option<&Job>, hit: &Hit) -> Value {
+    let text = |name| facts.names.text(name);
+    let JobKey { id, submit } = hit.job;
+    json!({
+        "job": job.map_or_else(|| id.to_string(), shown),
+        "job_raw": id.get(),
+        "submit_time": submit.get(),
+        "job_name": job.map(|job| text(job.name)),
+        "account": job.map(|job| text(job.account)),
+        "partition": job.map(|job| text(job.partition)),
+        "state": job.map(|job| job.state.name()),
+        "wasted": hit.wasted.map(steward_common::rule::Share::get),
+        "billing_hours_wasted": hit.billing_hours,
+        "figures": figures(facts, &hit.figures),
+    })
+}
+
+/// The number of a job as people know it.
+#[must_use]
+pub fn shown(job: &Job) -> String {
+    match job.array {
+        Some((array, Some(task))) => format!("{array}_{task}"),
+        _ => job.key.id.to_string(),
+    }
+}
+
+fn figures(facts: &Facts, figures: &Figures) -> Value {
+    let entry = |(key, value): (&str, Figure)| {
+        let unit = match value {
+            Figure::Bytes(_) => "_bytes",
+            Figure::Time(_) => "_seconds",
+            _ => "",
+        };
+        let unit = if key.ends_with(unit) { "" } else { unit };
+        let value = match value {
+            Figure::Count(count) => json!(count),
+            Figure::Number(number) | Figure::Share(number) => json!(number),
+            Figure::Bytes(bytes) => json!(bytes.get()),
+            Figure::Time(time) => json!(time.as_secs_f64()),
+            Figure::Word(word) => json!(word),
+            Figure::Name(name) => json!(facts.names.text(name)),
+        };
+        (format!("{key}{unit}"), value)
+    };
+    Value::Object(figures.iter().map(entry).collect())
+}
+
+fn lacking(facts: &Facts, subject: Subject, missing: Missing) -> Value {
+    let mut value = about(facts, subject);
+    value.insert("why".to_owned(), json!(why(missing)));
+    if let Missing::Coverage { found, needed } = missing {
+        value.insert("coverage".to_owned(), json!(found.get()));
+        value.insert("coverage_needed".to_owned(), json!(needed.get()));
+    }
+    Value::Object(value)
+}
+
+/// Why nothing can be said, in words.
+#[must_use]
+pub fn why(missing: Missing) -> &'static str {
+    match missing {
+        Missing::Unmeasured => "nobody measured it",
+        Missing::Coverage { .. } => "too little of it was seen",
+        Missing::MoreThanHeld => "the figures contradict one another",
+        Missing::Held => "Slurm does not say what was held",
+        Missing::Hardware => "what its nodes have is not known",
+        Missing::TimeLimit => "how long it may run is not known",
+    }
+}
