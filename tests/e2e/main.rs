@@ -23,6 +23,8 @@ mod outputs;
 mod promql;
 mod push;
 mod readers;
+mod rules;
+mod rules_faults;
 mod runs;
 mod serve;
 mod steps;

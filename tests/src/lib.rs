@@ -8,6 +8,7 @@ pub mod archive;
 pub mod centre;
 pub mod cgroups;
 pub mod dashboard;
+pub mod endpoint;
 pub mod exposition;
 pub mod fixture;
 pub mod gateway;

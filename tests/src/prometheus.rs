@@ -10,8 +10,7 @@ use crate::gateway::own_port;
 use crate::testbed::Testbed;
 use crate::{http, wait};
 
-/// A real Prometheus that scrapes one agent every second, and nobody else does; dropping it ends
-/// it.
+/// A real Prometheus that scrapes agents every second, and nobody else does; dropping it ends it.
 #[derive(Debug)]
 pub struct Prometheus {
     url: String,
@@ -25,13 +24,22 @@ impl Prometheus {
     /// # Panics
     /// If it does not come up.
     pub fn start(agent: &str) -> Self {
+        Self::scraping(&[agent])
+    }
+
+    /// Starts one that scrapes these.
+    ///
+    /// # Panics
+    /// If it does not come up.
+    pub fn scraping(targets: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap_or_else(|error| panic!("prometheus: {error}"));
         let config = directory.path().join("prometheus.yml");
-        let target = agent.trim_start_matches("http://");
+        let targets: Vec<&str> =
+            targets.iter().map(|target| target.trim_start_matches("http://")).collect();
         let text = format!(
             "scrape_configs:\n  - job_name: steward_agent\n    honor_labels: true\n    \
              scrape_interval: 1s\n    scrape_timeout: 1s\n    static_configs:\n      \
-             - targets: [{target:?}]\n"
+             - targets: {targets:?}\n"
         );
         std::fs::write(&config, text).unwrap_or_else(|error| panic!("prometheus: {error}"));
         let address = format!("127.0.0.1:{}", own_port());

@@ -1,0 +1,268 @@
+//! Rules on a real Slurm with agents and a real Prometheus: jobs that waste and one that does not,
+//! judged while they run and after they ended.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+use steward_tests::agent::{RunningAgent, config};
+use steward_tests::endpoint::Endpoint;
+use steward_tests::prometheus::{Prometheus, query_at};
+use steward_tests::service::program;
+use steward_tests::slurm::{Job, submit};
+use steward_tests::testbed::Testbed;
+use steward_tests::{shared, wait};
+
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Bounds for jobs of a minute on a machine that is short of CPU time.
+const RULES: &str = r#"
+[rules.zero-cpu-utilization]
+min_run_time = "10s"
+include_running = true
+seconds_per_hour = 90
+few_cores = 1
+[rules.excess-cpu-memory]
+min_run_time = "10s"
+include_running = true
+gib_hours = 0.001
+ratio = 1
+mean_ratio = 1
+median_ratio = 1
+top_users = 100
+[rules.serial-allocating-multiple]
+min_run_time = "10s"
+include_running = true
+cpu_hours = 0
+lower_ratio = 0.1
+upper_ratio = 1.1
+top_users = 100
+[rules.many-files-little-io]
+min_run_time = "10s"
+[rules.zero-util-gpu-hours]
+min_run_time = "10s"
+include_running = true
+gpu_hours_user = 0.001
+gpu_hours_admin = 0.001
+[rules.cancel-zero-gpu-jobs]
+first_warning = "10s"
+second_warning = "10m"
+cancel = "20m"
+[rules.low-memory]
+min_run_time = "10s"
+"#;
+
+/// A centre of its own: archive, settings, and a way to ask.
+pub struct Site {
+    dir: tempfile::TempDir,
+}
+
+impl Site {
+    /// With these settings beside those of the archive.
+    pub fn new(settings: &str) -> Site {
+        let dir = shared::directory();
+        let site = Site { dir };
+        site.configure(settings);
+        site
+    }
+
+    pub fn configure(&self, settings: &str) {
+        let archive = self.dir.path().join("archive");
+        let state = self.dir.path().join("state");
+        let text =
+            format!("[archive]\ndirectory = {archive:?}\n[serve]\nstate = {state:?}\n{settings}");
+        std::fs::write(self.dir.path().join("steward.toml"), text).unwrap();
+    }
+
+    /// What `evaluate --json` says, and its exit code.
+    pub fn evaluate(&self, args: &[&str]) -> (Value, i32) {
+        let mut command = Command::new("timeout");
+        command.arg("100").arg(program()).arg("--config").arg(self.dir.path().join("steward.toml"));
+        command.args(["evaluate", "--json", "--days", "1"]).args(args);
+        let done = command.env("SLURM_CONF", Testbed::get().slurm_conf()).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let code = done.status.code().unwrap();
+        let answer = serde_json::from_slice(&done.stdout).unwrap_or(Value::String(said));
+        (answer, code)
+    }
+}
+
+/// What a rule says of a job: the job's entry in a finding, `Null` if there is none.
+pub fn hit<'a>(answer: &'a Value, rule: &str, job: &Job) -> &'a Value {
+    let id: u64 = job.id.parse().unwrap();
+    let rules = answer["clusters"][0]["rules"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    let rule = rules.iter().find(|known| known["name"] == rule).unwrap();
+    let findings = rule["findings"].as_array().unwrap().iter();
+    let mut jobs = findings.flat_map(|finding| finding["jobs"].as_array().unwrap());
+    jobs.find(|known| known["job_raw"] == id).unwrap_or(&Value::Null)
+}
+
+/// Why a rule that judges jobs says nothing of one; `Null` if it says something.
+pub fn unknown<'a>(answer: &'a Value, rule: &str, job: &Job) -> &'a Value {
+    let id: u64 = job.id.parse().unwrap();
+    let rules = answer["clusters"][0]["rules"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    let rule = rules.iter().find(|known| known["name"] == rule).unwrap();
+    let unknown = rule["unknown"].as_array().unwrap();
+    unknown.iter().find(|known| known["job_raw"] == id).unwrap_or(&Value::Null)
+}
+
+/// Python that works for as long as it may.
+const BUSY: &str = "#!/usr/bin/python3\nwhile True: pass\n";
+
+struct Jobs {
+    idle: Job,
+    greedy: Job,
+    serial: Job,
+    files: Job,
+    gpu: Job,
+    good: Job,
+}
+
+impl Jobs {
+    fn submit() -> Jobs {
+        let memory = |mebibytes: u32| {
+            format!(
+                "#!/usr/bin/python3\nblock = bytearray({mebibytes} << 20)\n\
+                 block[::4096] = b'x' * len(block[::4096])\nwhile True: pass\n"
+            )
+        };
+        let files = "#!/usr/bin/python3\nimport resource, tempfile\n\
+            resource.setrlimit(resource.RLIMIT_NOFILE, (2048, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n\
+            files = [tempfile.NamedTemporaryFile(dir='/var/tmp') for _ in range(1100)]\n\
+            while True: pass\n";
+        let cpu = |more: &[&str], script: &str| {
+            submit("stw-carol", &[&["-p", "cpu", "--time=5"], more].concat(), script)
+        };
+        Jobs {
+            idle: cpu(&["-c4", "--mem=50M"], "#!/bin/sh\nexec sleep 600\n"),
+            greedy: cpu(&["-c1", "--mem=1000M"], &memory(20)),
+            serial: cpu(&["-c2", "--mem=50M"], BUSY),
+            files: cpu(&["-c1", "--mem=60M"], files),
+            gpu: submit("stw-carol", &["-p", "gpu", "--gres=gpu:2", "--mem=50M", "--time=5"], BUSY),
+            good: cpu(&["-c1", "--mem=200M"], &memory(150)),
+        }
+    }
+
+    fn all(&self) -> [&Job; 6] {
+        [&self.idle, &self.greedy, &self.serial, &self.files, &self.gpu, &self.good]
+    }
+
+    /// One GPU that does nothing and one that worked for a moment.
+    fn gpus(&self, busy: f64) -> String {
+        let cluster = Testbed::get().value("STEWARD_CLUSTER");
+        let mut text = String::new();
+        for (metric, values) in [
+            ("nvidia_gpu_duty_cycle", [0.0, busy]),
+            ("nvidia_gpu_memory_used_bytes", [0.0, 5e9]),
+            ("nvidia_gpu_memory_total_bytes", [8e10, 8e10]),
+        ] {
+            for (minor, value) in values.iter().enumerate() {
+                text += &format!(
+                    "{metric}{{cluster=\"{cluster}\",instance=\"n3:9445\",jobid=\"{}\",\
+                     minor_number=\"{minor}\",userid=\"1\"}} {value}\n",
+                    self.gpu.id
+                );
+            }
+        }
+        text
+    }
+}
+
+fn number(value: &Value, path: &str) -> f64 {
+    value.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path} of {value}"))
+}
+
+#[test]
+fn each_job_is_judged_by_what_it_did_while_it_runs_and_after() {
+    let endpoint = Endpoint::start();
+    let agent = RunningAgent::start(config());
+    let prometheus = Prometheus::scraping(&[agent.url(), endpoint.url()]);
+    let site = Site::new(&format!("[prometheus]\nurl = {:?}\n{RULES}", prometheus.url()));
+    let jobs = Jobs::submit();
+    jobs.gpu.wait_running();
+    endpoint.show(jobs.gpus(60.0));
+    for job in jobs.all() {
+        job.wait_running();
+    }
+    wait::until_true("Prometheus saw the GPU at work", PATIENCE, || {
+        let seen = query_at(prometheus.url(), "nvidia_gpu_duty_cycle > 0");
+        seen.is_ok_and(|series| !series.is_empty())
+    });
+    endpoint.show(jobs.gpus(0.0));
+    std::thread::sleep(Duration::from_secs(22));
+
+    let judge = |answer: &Value, running: bool| {
+        let idle = hit(answer, "zero-cpu-utilization", &jobs.idle);
+        assert_eq!(idle["figures"]["nodes_unused"], 1, "{answer:#}");
+        assert_eq!(idle["wasted"], 1.0);
+        let greedy = hit(answer, "excess-cpu-memory", &jobs.greedy);
+        let used = number(greedy, "/figures/memory_used_bytes") / f64::from(1 << 20);
+        assert!((20.0..80.0).contains(&used), "{used} MiB of 1000: {greedy}");
+        let serial = hit(answer, "serial-allocating-multiple", &jobs.serial);
+        assert_eq!(serial["figures"]["cores"], 2, "{answer:#}");
+        let files = hit(answer, "many-files-little-io", &jobs.files);
+        assert!(!files.is_null(), "{answer:#}");
+        let gpu = hit(answer, "zero-util-gpu-hours", &jobs.gpu);
+        assert_eq!(
+            (&gpu["figures"]["gpus"], &gpu["figures"]["gpus_idle"]),
+            (&2.into(), &1.into()),
+            "{answer:#}"
+        );
+        assert!((number(gpu, "/wasted") - 0.5).abs() < 1e-9, "{gpu}");
+        let stage = &hit(answer, "cancel-zero-gpu-jobs", &jobs.gpu)["figures"]["stage"];
+        if running {
+            assert_eq!(stage, "first-warning", "one of two GPUs has done nothing since it began");
+        } else {
+            assert!(stage.is_null(), "only a running job can be cancelled");
+        }
+        // Each is told of what it wastes, and of nothing else.
+        for (rule, wasters) in [
+            ("zero-cpu-utilization", &[&jobs.idle][..]),
+            ("serial-allocating-multiple", &[&jobs.serial]),
+            ("many-files-little-io", &[&jobs.files]),
+            ("zero-util-gpu-hours", &[&jobs.gpu]),
+            ("low-memory", &[&jobs.idle, &jobs.greedy, &jobs.serial, &jobs.files]),
+        ] {
+            for job in jobs.all() {
+                let told = !hit(answer, rule, job).is_null();
+                let wastes = wasters.iter().any(|waster| waster.id == job.id);
+                // A program's own memory is of no great certainty beside 50 MiB.
+                if rule != "low-memory" || job.id == jobs.greedy.id || job.id == jobs.good.id {
+                    assert_eq!(told, wastes, "{rule}, job {}: {answer:#}", job.id);
+                }
+            }
+        }
+    };
+    let (running, code) = site.evaluate(&[]);
+    assert_eq!(code, 0, "{}", running["troubles"]);
+    judge(&running, true);
+    let agents = &running["clusters"][0]["nodes_without_agent"];
+    assert_eq!(agents, &Value::Array(Vec::new()), "one agent speaks for all nodes here");
+
+    for job in jobs.all() {
+        job.cancel();
+    }
+    for job in jobs.all() {
+        job.wait_ended(PATIENCE);
+    }
+    endpoint.show(String::new());
+    // Slurm's database hears of an end a little later.
+    let ended = wait::until("all are judged as ended", PATIENCE, || {
+        let (answer, code) = site.evaluate(&[]);
+        assert_eq!(code, 0, "{}", answer["troubles"]);
+        let over = |job: &Job| {
+            let found = [
+                "zero-cpu-utilization",
+                "serial-allocating-multiple",
+                "many-files-little-io",
+                "zero-util-gpu-hours",
+                "excess-cpu-memory",
+            ];
+            let states = found.iter().map(|rule| hit(&answer, rule, job)["state"].clone());
+            states.into_iter().any(|state| state == "CANCELLED")
+        };
+        let wasters = [&jobs.idle, &jobs.greedy, &jobs.serial, &jobs.files, &jobs.gpu];
+        wasters.into_iter().all(over).then_some(answer)
+    });
+    judge(&ended, false);
+}

@@ -1,0 +1,1 @@
+//! Rules where something is missing: said, never guessed.
