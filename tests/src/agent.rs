@@ -269,6 +269,11 @@ impl Served {
         Self { process: Process(child), url: format!("http://{address}"), log }
     }
 
+    /// Its address.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// What it exposes now; `None` before its first scan.
     pub fn metrics(&self) -> Option<Exposition> {
         let answer = http::get(&format!("{}/metrics", self.url)).ok()?;
