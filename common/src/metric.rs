@@ -1,6 +1,7 @@
 //! THE CATALOGUE: every metric that Steward exports, agreed once: [`CATALOGUE`] is what agents
 //! export, [`CENTRE`] what the central service says about itself, [`cluster::CLUSTER`] what it says
-//! about clusters, [`compatible`] the same in the words of other exporters.
+//! about clusters, [`rules::RULES`] about what rules find, [`compatible`] the same about clusters in
+//! the words of other exporters.
 //!
 //! The agent's collectors, the dashboards, PromQL in the centre and the documentation obey these
 //! tables; a name that is not here does not exist. To add one: add its entry to `catalogue!`.
@@ -130,6 +131,7 @@ macro_rules! catalogue {
 
 pub mod cluster;
 pub mod compatible;
+pub mod rules;
 
 catalogue! {
     /// What agents export, in alphabetical order of the constants.
@@ -339,7 +341,7 @@ pub fn find(name: &str) -> Option<&'static MetricDef> {
 
 /// Every metric of a name of our own.
 pub fn own() -> impl Iterator<Item = &'static MetricDef> {
-    CATALOGUE.iter().chain(CENTRE).chain(cluster::CLUSTER).copied()
+    CATALOGUE.iter().chain(CENTRE).chain(cluster::CLUSTER).chain(rules::RULES).copied()
 }
 
 #[cfg(test)]

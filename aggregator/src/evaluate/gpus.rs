@@ -73,7 +73,13 @@ impl Queries<'_> {
             }
             JobOf::Join(join) => {
                 let [cluster, instance] = NODE_LABELS;
-                let (joined, step) = (self.joined(metric, &matchers), step(seconds));
+                let step = step(seconds);
+                // Between two looks nothing may be lost: a single sample above 0 is work.
+                let lately = match function {
+                    "count_over_time" => format!("{metric}{{{matchers}}}"),
+                    _ => format!("{function}({metric}{{{matchers}}}[{step}s])"),
+                };
+                let joined = self.joined(&lately);
                 let by = format!("{JOB_LABEL}, {instance}, gpu");
                 let of = format!("{join}{{{cluster}=\"{}\"}}", self.cluster);
                 let held = format!("max by ({by}) ({of}) == 1");
@@ -85,12 +91,11 @@ impl Queries<'_> {
     }
 
     /// The exporter's series with our names of node and GPU.
-    fn joined(&self, metric: &str, matchers: &str) -> String {
+    fn joined(&self, series: &str) -> String {
         let [_, instance] = NODE_LABELS;
         let Mapping { gpu, node, .. } = self.mapping;
-        let short = format!(
-            "label_replace({metric}{{{matchers}}}, \"{instance}\", \"$1\", \"{node}\", \"([^:]*).*\")"
-        );
+        let short =
+            format!("label_replace({series}, \"{instance}\", \"$1\", \"{node}\", \"([^:]*).*\")");
         format!(
             "max by ({instance}, gpu) (label_replace({short}, \"gpu\", \"$1\", \"{gpu}\", \"(.*)\"))"
         )
@@ -110,7 +115,7 @@ impl Queries<'_> {
 
 /// From one look of a subquery to the next, in seconds.
 fn step(seconds: u64) -> u64 {
-    (seconds / 2000).max(30)
+    (seconds / 2000).max(5)
 }
 
 impl Gpus {
@@ -265,4 +270,115 @@ impl Gpus {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "looked at before")]
 fn rounded(value: f64) -> u64 {
     value.round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Gpus as Settings;
+
+    fn window() -> Window {
+        Window::new(Timestamp::new(1_000_000), Timestamp::new(1_003_600)).unwrap()
+    }
+
+    fn mapping(text: &str) -> Mapping {
+        toml::from_str::<Settings>(text).unwrap().mapping().unwrap().unwrap()
+    }
+
+    #[test]
+    fn every_question_is_promql_for_every_mapping() {
+        let cluster = "c1".parse().unwrap();
+        for text in [
+            "",
+            "preset = \"dcgm\"",
+            "preset = \"dcgm\"\njoin = \"jobs_gpu_assigned\"",
+            "preset = \"custom\"\nutilisation = \"u\"\njob_label = \"j\"\ncluster_label = \"\"",
+        ] {
+            let mapping = mapping(text);
+            let queries = Queries { mapping: &mapping, cluster: &cluster, window: window() };
+            let functions = ["avg_over_time", "max_over_time", "count_over_time"];
+            let all = functions.map(|function| queries.over(function, &mapping.utilisation, 3600));
+            let named: Vec<(&str, String)> = FIGURES.iter().copied().zip(all).collect();
+            for query in [together(&named), queries.busy_at("j", 3600)] {
+                promql_parser::parser::parse(&query).unwrap_or_else(|e| panic!("{query}: {e}"));
+            }
+        }
+    }
+
+    fn series(job: &str, node: &str, gpu: &str, figure: &str, value: f64) -> Series {
+        let labels =
+            [("jobid", job), ("instance", node), ("minor_number", gpu), ("steward_figure", figure)];
+        (labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(), value)
+    }
+
+    /// Sixty samples, a minute apart, over an hour of which some are missing.
+    fn gpus(count: f64, late: Option<f64>, busy_at: Option<f64>) -> Gpus {
+        let mut gpus =
+            Gpus { interval: 60.0, scale: (0.01, 1.0), sliding: 1800.0, ..Gpus::default() };
+        let mut all = vec![
+            series("7", "n1:9445", "0", "mean", 0.02),
+            series("7", "n1:9445", "0", "most", 11.0),
+            series("7", "n1:9445", "0", "count", count),
+            series("7", "n1:9445", "0", "used", 1e9),
+        ];
+        all.extend(late.map(|count| series("7", "n1:9445", "0", "late_count", count)));
+        all.extend(late.map(|_| series("7", "n1:9445", "0", "late_most", 0.0)));
+        all.extend(busy_at.map(|at| series("7", "n1:9445", "0", "busy_at", at)));
+        gpus.take(&mapping(""), all);
+        gpus
+    }
+
+    #[test]
+    fn idleness_is_stated_only_of_time_that_was_seen() {
+        let now = Timestamp::new(1_003_600);
+        let idle = |late, busy_at| {
+            let gpus = gpus(60.0, late, busy_at);
+            let seen = gpus.jobs[&7].values().next().unwrap().clone();
+            gpus.idle_for(&seen, 3600.0, now).map(|idle| idle.as_secs())
+        };
+        assert_eq!(idle(Some(30.0), None), Some(1800), "all of the last half-hour was seen");
+        assert_eq!(idle(Some(30.0), Some(1_003_000.0)), Some(600));
+        assert_eq!(idle(Some(20.0), None), None, "ten of thirty samples are missing");
+        assert_eq!(idle(None, None), None);
+    }
+
+    #[test]
+    fn a_port_is_cut_off_and_missing_samples_are_missing_coverage() {
+        let mut names = Names::default();
+        let name = names.intern("");
+        let mut job = Job {
+            key: steward_common::rule::JobKey {
+                id: "7".parse().unwrap(),
+                submit: Timestamp::new(0),
+            },
+            array: None,
+            user: name,
+            account: name,
+            partition: name,
+            qos: name,
+            name,
+            nodes: name,
+            licences: None,
+            state: "RUNNING".into(),
+            start: Some(Timestamp::new(1_000_000)),
+            end: None,
+            elapsed: Some(3600),
+            time_limit: None,
+            cpus: Some(1),
+            node_count: Some(1),
+            gpus: Some(1),
+            memory: None,
+            billing: None,
+            usage: steward_common::rule::Usage::default(),
+        };
+        gpus(45.0, None, None).add_to(&mut job, &mut names, Timestamp::new(1_003_600));
+        let figure = job.usage.gpus.as_deref().unwrap();
+        assert!((figure.coverage.get() - 0.75).abs() < 1e-9);
+        assert_eq!(names.text(figure.value[0].node), "n1");
+        let used = figure.value[0].utilisation.unwrap();
+        assert!((used.mean().get() - 0.0002).abs() < 1e-12);
+        assert_eq!(used.idle(), steward_common::rule::Idle::No, "one sample of 11 per cent");
+        assert_eq!(figure.value[0].peak_memory, Some(Bytes::new(1_000_000_000)));
+        assert_eq!(figure.value[0].memory, None, "nobody said");
+    }
 }

@@ -10,6 +10,7 @@
 //! missing for it makes verdicts [`Verdict::NoData`](steward_common::rule::Verdict), never others.
 
 mod agents;
+pub mod coverage;
 mod current;
 pub mod gather;
 mod gpus;

@@ -6,6 +6,7 @@ mod chunks;
 pub mod client;
 mod collecting;
 mod connections;
+mod evaluating;
 mod gpu_years;
 pub mod handler;
 pub mod leader;
@@ -62,7 +63,12 @@ impl Service {
     pub async fn new(config: Config) -> anyhow::Result<Self> {
         let config = Arc::new(config);
         let counts = Arc::new(Counts::default());
-        let setup = Setup { config: Arc::clone(&config), counts: Arc::clone(&counts) };
+        let board = Arc::new(Board::default());
+        let setup = Setup {
+            config: Arc::clone(&config),
+            counts: Arc::clone(&counts),
+            board: Arc::clone(&board),
+        };
         let mut tasks = Vec::new();
         for make in TASKS {
             tasks.extend(make(&setup)?);
@@ -75,7 +81,6 @@ impl Service {
             TcpListener::bind(address).await.with_context(|| format!("{address}: serve.listen"))?;
         let socket = Socket::bind(&config.serve.socket, config.serve.socket_mode)?;
         let store = Store::open(&config.store()).await?;
-        let board = Arc::new(Board::default());
         let exporter = Arc::new(Exporter::new(&config, Arc::clone(&board))?);
         let state = State {
             config,

@@ -104,6 +104,8 @@ fn all(state: &State) -> Result<Vec<Bytes>, fmt::Error> {
     if state.leadership.leads() {
         let years = state.counts.gpu_years.lock().unwrap_or_else(PoisonError::into_inner);
         pieces.push(exporter::years(&years)?.into());
+        let rules = state.counts.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        pieces.push(rules.into());
         pieces.extend(state.exporter.metrics()?);
     }
     Ok(pieces)

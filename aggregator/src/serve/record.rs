@@ -48,6 +48,8 @@ pub struct Counts {
     pub store_failures: AtomicU64,
     /// GPU-years that were used.
     pub gpu_years: Mutex<Years>,
+    /// The page about the last evaluation; empty before the first.
+    pub rules: Mutex<String>,
 }
 
 /// What the collections of this service did.

@@ -13,7 +13,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::task::JoinHandle;
 
+use super::board::Board;
 use super::collecting;
+use super::evaluating;
 use super::gpu_years;
 use super::leader::Leadership;
 use super::record::{Counts, Record};
@@ -35,13 +37,15 @@ pub struct Setup {
     pub config: Arc<Config>,
     /// What tasks count.
     pub counts: Arc<Counts>,
+    /// The newest snapshot of each cluster.
+    pub board: Arc<Board>,
 }
 
 /// Makes a task; `None` if it is switched off.
 type Make = fn(&Setup) -> anyhow::Result<Option<Task>>;
 
 /// Every task of the service, in alphabetical order.
-pub const TASKS: &[Make] = &[collect, gpu_years, pushgateway];
+pub const TASKS: &[Make] = &[collect, evaluate, gpu_years, pushgateway];
 
 /// Brings what Slurm's database knows into the archive.
 fn collect(setup: &Setup) -> anyhow::Result<Option<Task>> {
@@ -52,6 +56,18 @@ fn collect(setup: &Setup) -> anyhow::Result<Option<Task>> {
     let setup = setup.clone();
     Ok(Some(Task::new("collect", config.schedule.clone(), move |shutdown| {
         collecting::run(setup.clone(), shutdown)
+    })))
+}
+
+/// Looks at the rules.
+fn evaluate(setup: &Setup) -> anyhow::Result<Option<Task>> {
+    let config = &setup.config.evaluate;
+    if !config.enabled {
+        return Ok(None);
+    }
+    let setup = setup.clone();
+    Ok(Some(Task::new("evaluate", config.schedule.clone(), move |shutdown| {
+        evaluating::run(setup.clone(), shutdown)
     })))
 }
 
