@@ -27,10 +27,10 @@ pub struct Archive {
 }
 
 /// Where cargo put a program: beside this one.
-fn built(name: &str) -> Result<String> {
+pub fn built(name: &str) -> Result<String> {
     let path = std::env::current_exe()?.with_file_name(name);
     if !path.is_file() {
-        bail!("{} is not built: use tests/bench/archive", path.display());
+        bail!("{} is not built: use the script of this name in tests/bench", path.display());
     }
     Ok(path.display().to_string())
 }
@@ -75,7 +75,11 @@ impl Archive {
         })
     }
 
-    fn run(&self, arguments: &[&str]) -> Result<Cost> {
+    /// Runs steward with these arguments.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn run(&self, arguments: &[&str]) -> Result<Cost> {
         let steward = built("steward")?;
         let command = [&[steward.as_str(), "--config", &self.config], arguments].concat();
         measure::cost(&command, &self.directory.join("output"))

@@ -23,6 +23,14 @@ impl Text {
     /// # Errors
     /// If it cannot be written.
     pub fn of(jobs: u64, days: u64, cache: &Path) -> Result<Text> {
+        Self::with(jobs, days, false, cache)
+    }
+
+    /// The same, with or without Jobstats' summaries in the comments.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn with(jobs: u64, days: u64, comments: bool, cache: &Path) -> Result<Text> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / DAY * DAY;
         let name = format!("text-{jobs}-{days}");
         let directory = cache.join(format!("{name}-{}", now / DAY));
@@ -35,7 +43,7 @@ impl Text {
                 }
             }
             let start = Instant::now();
-            let recipe = Recipe { jobs, days, seed: 1, now };
+            let recipe = Recipe { jobs, days, seed: 1, now, comments };
             let written =
                 recipe.write(&directory).with_context(|| directory.display().to_string())?;
             println!(

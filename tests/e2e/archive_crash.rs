@@ -23,7 +23,7 @@ const SIDE_BY_SIDE: usize = 4;
 
 fn recipe() -> Recipe {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    Recipe { jobs: 200, days: 3, seed: 3, now }
+    Recipe { jobs: 200, days: 3, seed: 3, now, comments: false }
 }
 
 /// Both layers, without what differs between two times of doing the same.

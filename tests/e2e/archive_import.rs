@@ -68,7 +68,7 @@ fn value<'a>(row: &'a str, column: &str) -> &'a str {
 fn an_archive_of_slurm_usage_is_taken_over_once() {
     let site = Site::default();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let recipe = Recipe { jobs: 400, days: 3, seed: 11, now };
+    let recipe = Recipe { jobs: 400, days: 3, seed: 11, now, comments: false };
     recipe.write(&site.new_text()).unwrap();
     site.steward(&COLLECT);
     let collected = rows(&site.data(), "processed", &[]);
@@ -164,7 +164,7 @@ fn an_archive_of_slurm_usage_is_taken_over_once() {
 fn what_sacct_tells_of_a_task_later_counts() {
     let site = Site::default();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let recipe = Recipe { jobs: 400, days: 3, seed: 11, now };
+    let recipe = Recipe { jobs: 400, days: 3, seed: 11, now, comments: false };
     recipe.write(&site.new_text()).unwrap();
     let one = site.beside("one");
     assert!(site.run(&one, &COLLECT).status.success());

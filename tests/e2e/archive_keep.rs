@@ -19,7 +19,7 @@ fn now() -> u64 {
 }
 
 fn recipe(jobs: u64, seed: u64) -> Recipe {
-    Recipe { jobs, days: 3, seed, now: now() }
+    Recipe { jobs, days: 3, seed, now: now(), comments: false }
 }
 
 /// Collects jobs as they stood half a day ago, then later, then as they stand now.

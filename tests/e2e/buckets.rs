@@ -33,7 +33,7 @@ for layer in ["processed"] + (["raw"] if "raw" in layers else []):
 
 fn text(dir: &Path, jobs: u64) -> Text {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    Text::write(&dir.join("text"), Recipe { jobs, days: 3, seed: 7, now })
+    Text::write(&dir.join("text"), Recipe { jobs, days: 3, seed: 7, now, comments: false })
 }
 
 fn place(prefix: &str) -> String {

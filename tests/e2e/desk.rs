@@ -168,7 +168,7 @@ fn a_collection_that_fails_is_a_task_that_failed_and_says_of_which_cluster() {
 #[test]
 fn jobs_are_found_whole_and_the_newest_first() {
     let dir = tempfile::tempdir().unwrap();
-    let recipe = Recipe { jobs: 3000, days: 20, seed: 5, now: now() };
+    let recipe = Recipe { jobs: 3000, days: 20, seed: 5, now: now(), comments: false };
     let text = Text::write(&dir.path().join("text"), recipe);
     let root = dir.path().join("archive");
     let centre = Centre::new(dir.path(), "one", root.to_str().unwrap(), &text, "");
@@ -235,7 +235,7 @@ fn jobs_are_found_whole_and_the_newest_first() {
 fn an_archive_in_a_bucket_is_told_about_too() {
     let storage = ObjectStorage::start();
     let dir = tempfile::tempdir().unwrap();
-    let recipe = Recipe { jobs: 200, days: 2, seed: 6, now: now() };
+    let recipe = Recipe { jobs: 200, days: 2, seed: 6, now: now(), comments: false };
     let text = Text::write(&dir.path().join("text"), recipe);
     let place = format!("s3://{BUCKET}/desk");
     let centre = Centre::new(dir.path(), "one", &place, &text, &storage.settings(dir.path()));

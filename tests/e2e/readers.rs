@@ -110,7 +110,7 @@ fn duckdb_and_polars_read_what_analyze_says_from_a_directory_and_a_bucket() {
     let dir = tempfile::tempdir().unwrap();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     // All have ended, and the window holds them whole.
-    let recipe = Recipe { jobs: 4000, days: 6, seed: 11, now };
+    let recipe = Recipe { jobs: 4000, days: 6, seed: 11, now, comments: false };
     let text = Text::write(&dir.path().join("text"), recipe).without_open();
     let settings = storage.settings(dir.path());
     let root = dir.path().join("archive").display().to_string();

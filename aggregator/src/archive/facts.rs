@@ -54,6 +54,12 @@ const FIGURES: &[&str] = &[
     "total_cpu_seconds",
 ];
 
+/// The columns that rules look at.
+#[must_use]
+pub fn columns() -> Vec<&'static str> {
+    NAMES.iter().chain(FIGURES).copied().collect()
+}
+
 /// Someone who takes jobs with what the administrator's comment says of them, which may be empty.
 pub type Take<'a> = &'a mut dyn FnMut(Job, &str, &mut Gathering);
 
@@ -72,7 +78,7 @@ impl Archive {
         take: Take<'_>,
     ) -> Result<bool, ArchiveError> {
         let Some(entry) = manifest.clusters.get(cluster) else { return Ok(true) };
-        let columns: Vec<&str> = NAMES.iter().chain(FIGURES).copied().collect();
+        let columns = columns();
         for (day, file) in entry.days.range(Day::of(window.from())..) {
             let Some(table) = self.open(cluster, Part::Day(*day), *file)? else { return Ok(false) };
             // A run that ended after the window is of interest if it began before its end.

@@ -6,6 +6,7 @@
 
 mod answer;
 mod arguments;
+mod comment;
 mod job;
 mod random;
 mod row;
@@ -39,6 +40,8 @@ pub struct Recipe {
     pub seed: u64,
     /// Seconds since 1970: what would end later is still running or waiting.
     pub now: u64,
+    /// Whether Jobstats left a summary in the comment of each job that ran for a minute.
+    pub comments: bool,
 }
 
 /// What came of a recipe.
@@ -82,7 +85,7 @@ impl Recipe {
             let submit = begin + self.days * DAY * number / self.jobs;
             for run in jobs.next(submit).into_iter().filter_map(|run| run.seen_at(at)) {
                 text.clear();
-                row::write(&layout, &run, &mut text);
+                row::write(&layout, &run, self.comments, &mut text);
                 writer.add(&run, &text)?;
                 written.runs += 1;
                 written.rows += 1 + run.steps.len() as u64;

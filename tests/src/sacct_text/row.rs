@@ -5,6 +5,7 @@ use std::io::Write;
 
 use steward_common::slurm::sacct::{DELIMITER, Field, Layout};
 
+use super::comment;
 use super::job::{Job, Kind, Label, State, Step};
 use super::seal::SEAL;
 
@@ -16,8 +17,16 @@ macro_rules! put {
 }
 
 /// Appends the rows of the job and its steps.
-pub fn write(layout: &Layout, job: &Job, out: &mut Vec<u8>) {
-    row(layout, out, |out| put!(out, "{}", job.id), |field, out| job_field(job, field, out));
+pub fn write(layout: &Layout, job: &Job, comments: bool, out: &mut Vec<u8>) {
+    row(
+        layout,
+        out,
+        |out| put!(out, "{}", job.id),
+        |field, out| match field {
+            Field::AdminComment if comments => out.extend(comment::of(job).as_bytes()),
+            field => job_field(job, field, out),
+        },
+    );
     for step in &job.steps {
         let step = Of { job, step };
         row(layout, out, |out| step.id(out), |field, out| step.field(field, out));

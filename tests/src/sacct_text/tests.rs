@@ -7,7 +7,7 @@ use steward_common::slurm::{duration, memory};
 use super::*;
 
 const NOW: u64 = 1_794_787_200;
-const RECIPE: Recipe = Recipe { jobs: 3000, days: 3, seed: 1, now: NOW };
+const RECIPE: Recipe = Recipe { jobs: 3000, days: 3, seed: 1, now: NOW, comments: false };
 
 /// All text of a recipe, and where it lies.
 fn written(recipe: Recipe) -> (tempfile::TempDir, Store, Written) {
