@@ -148,3 +148,141 @@ impl Node {
         numbers.into_iter().map(gpu).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use steward_common::id::JobId;
+    use steward_common::rule::{Idle, JobKey, Missing, Usage, measure};
+    use steward_common::time::Timestamp;
+
+    use super::*;
+
+    fn packed(json: &str) -> String {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(json.as_bytes()).unwrap();
+        format!("{MARK}{}", STANDARD.encode(packed.finish().unwrap()))
+    }
+
+    fn read(comment: &str) -> Result<Option<Summary>, SummaryError> {
+        Reader::default().read(comment)
+    }
+
+    /// A job of 100 s with what a summary says of it.
+    fn job(json: &str, cpus: u32, nodes: u32, gpus: u32) -> (Job, Names) {
+        let mut names = Names::default();
+        let name = names.intern("");
+        let mut job = Job {
+            key: JobKey { id: JobId::new(7).unwrap(), submit: Timestamp::new(0) },
+            array: None,
+            user: name,
+            account: name,
+            partition: name,
+            qos: name,
+            name,
+            nodes: name,
+            licences: None,
+            state: "COMPLETED".into(),
+            start: Some(Timestamp::new(0)),
+            end: Some(Timestamp::new(100)),
+            elapsed: Some(100),
+            time_limit: None,
+            cpus: Some(cpus),
+            node_count: Some(nodes),
+            gpus: Some(gpus),
+            memory: None,
+            billing: None,
+            usage: Usage::default(),
+        };
+        let summary = read(&packed(json)).unwrap().unwrap();
+        summary.add_to(&mut job, &mut names);
+        (job, names)
+    }
+
+    #[test]
+    fn v12_no_summary_is_none() {
+        for comment in ["", "JS1:Short", "JS1:None", "JS1:", "a word of the administrator"] {
+            assert_eq!(read(comment).unwrap(), None, "{comment}");
+        }
+    }
+
+    const V13: &str = r#"{"gpus":0,"nodes":{"tiger-h26c1n8":{"cpus":8,"total_memory":34359738368,
+        "total_time":699741.6,"used_memory":18244395008}},"total_time":88865}"#;
+
+    #[test]
+    fn v13_a_summary_is_read_wherever_it_stands_in_the_comment() {
+        let (job, names) = job(V13, 8, 1, 0);
+        let nodes = job.usage.nodes.as_deref().unwrap();
+        assert_eq!((nodes.origin, nodes.coverage), (Origin::Summary, Share::ALL));
+        let [node] = &*nodes.value else { panic!("{nodes:?}") };
+        assert_eq!(names.text(node.node), "tiger-h26c1n8");
+        assert_eq!((node.cpus, node.cpu_seconds), (Some(8), Some(699_741.6)));
+        assert_eq!(node.memory.map(Bytes::get), Some(34_359_738_368));
+        assert_eq!(node.peak_memory.map(Bytes::get), Some(18_244_395_008));
+        assert!(job.usage.gpus.is_none(), "0 GPUs have no use");
+        let beside = format!("checked by ops; {} see ticket 7", packed(V13));
+        assert_eq!(read(&beside).unwrap(), read(&packed(V13)).unwrap());
+    }
+
+    /// Job Defense Shield's codes 1, 2 and 3: no data, a key is missing, more than was held.
+    #[test]
+    fn v14_v16_v18_v20_what_is_missing_or_impossible_is_no_figure() {
+        let all = Share::ALL;
+        let cpu = |json, cpus| measure::cpu(&job(json, cpus, 1, 0).0, all).map(|used| used.used);
+        assert_eq!(cpu(r#"{"nodes":{}}"#, 8), Err(Missing::Unmeasured), "code 1");
+        assert_eq!(cpu(r#"{"nodes":{"n1":{"cpus":8}}}"#, 8), Err(Missing::Unmeasured), "code 2");
+        let more = r#"{"nodes":{"n1":{"cpus":8,"total_time":4200}}}"#;
+        assert_eq!(cpu(more, 8), Err(Missing::MoreThanHeld), "4200 of 800 s: code 3");
+        let gpu = |json| measure::gpu_mean(&job(json, 1, 1, 1).0, all);
+        assert_eq!(gpu(r#"{"nodes":{"n1":{"cpus":1}}}"#), Err(Missing::Unmeasured));
+        let wild = r#"{"nodes":{"n1":{"gpu_utilization":{"0":101}}}}"#;
+        assert_eq!(gpu(wild), Err(Missing::Unmeasured), "101 % is none: code 3");
+        let memory = |json| measure::memory(&job(json, 1, 1, 0).0, all);
+        let half = r#"{"nodes":{"n1":{"used_memory":20e9}}}"#;
+        assert_eq!(memory(half), Err(Missing::Held), "nobody says what was held: code 2");
+        let over = r#"{"nodes":{"n1":{"used_memory":20e9,"total_memory":10e9}}}"#;
+        assert_eq!(memory(over), Err(Missing::MoreThanHeld), "code 3");
+        let big = r#"{"nodes":{"n1":{"gpu_utilization":{"0":95},"gpu_used_memory":{"0":86973087744},
+            "gpu_total_memory":{"0":85899345920}}}}"#;
+        assert_eq!(gpu(big), Err(Missing::MoreThanHeld), "81 of 80 GiB");
+    }
+
+    #[test]
+    fn v22_v24_v25_nodes_by_themselves() {
+        let two = r#"{"nodes":{"n1":{"total_time":100,"used_memory":45097156608,"total_memory":107374182400},
+            "n2":{"total_time":0,"used_memory":46170898432,"total_memory":107374182400}}}"#;
+        let (job, names) = job(two, 2, 2, 0);
+        let most = measure::memory_per_node(&job, Share::ALL).unwrap();
+        assert_eq!(most.get(), 43 << 30);
+        let nodes = measure::nodes(&job, Share::ALL).unwrap();
+        assert_eq!(nodes.iter().filter(|node| node.cpu_seconds == Some(0.0)).count(), 1);
+        let set: Vec<&str> = nodes.iter().map(|node| names.text(node.node)).collect();
+        assert_eq!(set, ["n1", "n2"]);
+    }
+
+    /// Jobstats rounds to one decimal of per cent: its 0 may be a GPU that worked for a moment.
+    #[test]
+    fn v23_idle_gpus_by_a_rounded_mean() {
+        let json = r#"{"nodes":{"n1":{"gpu_utilization":{"0":95}},
+            "n2":{"gpu_utilization":{"0":0,"1":0.0}}}}"#;
+        let (job, _) = job(json, 1, 2, 3);
+        let gpus = measure::gpus(&job, Share::ALL).unwrap();
+        let idle: Vec<Idle> = gpus.iter().filter_map(|gpu| Some(gpu.utilisation?.idle())).collect();
+        assert_eq!(idle, [Idle::No, Idle::Nearly, Idle::Nearly]);
+    }
+
+    #[test]
+    fn garbage_is_an_error_and_a_bomb_is_not_unpacked() {
+        let short = packed(V13);
+        let cut = short.get(..short.len() - 8).unwrap();
+        for comment in ["JS1:H4s!", cut, "JS1:AAAA", &packed("[1]"), &packed("{\"nodes\":3}")] {
+            assert!(read(comment).is_err(), "{comment}");
+        }
+        let bomb = packed(&" ".repeat(usize::try_from(LARGEST).unwrap() + 10));
+        assert!(bomb.len() < 100_000);
+        assert!(matches!(read(&bomb), Err(SummaryError::Large)));
+    }
+}
