@@ -25,6 +25,7 @@ mod push;
 mod readers;
 mod rules;
 mod rules_faults;
+mod rules_pipeline;
 mod runs;
 mod serve;
 mod steps;

@@ -144,14 +144,16 @@ impl<'a> Portfolio<'a> {
                 let here = partitions.admits(job.partition)
                     && qos.admits(job.qos)
                     && nodes.as_ref().is_none_or(|nodes| within(facts.nodes_of(job), nodes));
-                if !here || job.start.is_none() || job.state.is_pending() {
+                // A run that was put back into the queue held what it held.
+                let is_over = job.end.is_some() || job.state.is_ended();
+                if !here || job.start.is_none() || (job.state.is_pending() && !is_over) {
                     continue;
                 }
                 held.add(job);
                 let long = job.elapsed.is_some_and(|elapsed| {
                     Duration::from_secs(u64::from(elapsed)) >= scope.min_run_time
                 });
-                if admitted && long && (scope.running || job.state.is_ended()) {
+                if admitted && long && (scope.running || is_over) {
                     portfolio.order.push(job);
                 }
             }
