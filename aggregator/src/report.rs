@@ -18,9 +18,14 @@ use crate::evaluate::{
 };
 use crate::output::findings::{self, Found};
 use crate::output::number::counted;
+use crate::output::plain;
 use crate::output::sheet::{Cell, Document, Field, Sheet, always, program};
 use crate::output::tables;
 use crate::shutdown::Shutdown;
+
+/// Between two columns of a list, and what its second one has at least.
+const GAP: usize = 2;
+const LEAST: usize = 20;
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -280,11 +285,12 @@ impl Desk<'_> {
     }
 }
 
-/// The reports and the rules that hold, a line each.
+/// The reports and the rules that hold, a line each. Of lines that do not fit into `width`, what is
+/// said is cut, never the name.
 ///
 /// # Errors
 /// If the settings of a rule make no sense.
-pub fn list(config: &Config) -> anyhow::Result<Document> {
+pub fn list(config: &Config, width: Option<usize>) -> anyhow::Result<Document> {
     type Line = (String, &'static str, String);
     let mut lines: Vec<Line> = Vec::new();
     for (name, report) in REPORTS {
@@ -294,6 +300,11 @@ pub fn list(config: &Config) -> anyhow::Result<Document> {
         let about = instance.rule.doc().split_inclusive(". ").next().unwrap_or_default();
         let about = about.lines().next().unwrap_or_default().trim_end_matches(['.', ' ']);
         lines.push((instance.name, "rule", about.to_owned()));
+    }
+    let longest = lines.iter().map(|line| plain::width(&line.0)).max().unwrap_or(0);
+    if let Some(width) = width {
+        let room = width.saturating_sub(longest + GAP).max(LEAST);
+        lines.iter_mut().for_each(|line| line.2 = plain::cut(&line.2, room));
     }
     let fields: &[Field<Line>] = &[
         (always("name", "Name"), |line| Cell::text(&line.0)),

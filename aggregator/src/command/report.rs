@@ -77,7 +77,8 @@ pub struct Args {
 pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
     let format = if args.json { Format::Json } else { args.format };
     let Some(name) = args.name.filter(|name| name != "list") else {
-        return Ok(Outcome::done(text(&list(&config)?, format, args.top)));
+        let width = (format == Format::Table).then(|| Screen::of_stdout().width);
+        return Ok(Outcome::done(text(&list(&config, width)?, format, args.top)));
     };
     let now = Timestamp::new(jiff::Timestamp::now().as_second());
     let question = Question {
