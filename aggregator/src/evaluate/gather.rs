@@ -314,7 +314,16 @@ fn add_running(
     now: Timestamp,
     troubles: &mut Troubles<'_>,
 ) {
+    // Slurm's database may say already that a job has ended which is being cleaned up.
+    let current = keys(queue);
+    let (jobs, _) = gathering.jobs_and_names();
+    let archived: HashSet<JobKey> =
+        jobs.iter().map(|job| job.key).filter(|key| current.contains(key)).collect();
     for record in queue {
+        let key = record.submitted.map(|submit| JobKey { id: record.id, submit });
+        if key.is_some_and(|key| archived.contains(&key)) {
+            continue;
+        }
         let Some(job) = current::job(record, now, gathering.names()) else { continue };
         if let Err(error) = gathering.push(job) {
             troubles.add(format!("job {}", record.id), format!("is not judged: {error}"));
