@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
+use steward_common::cluster;
 use steward_common::id::ClusterName;
 use steward_common::report::{self, Ask, Needs, Prices, REPORTS, Report, View};
-use steward_common::rule::Instance;
+use steward_common::rule::{Gathering, Hardware, Instance};
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
@@ -14,7 +15,7 @@ use crate::archive::Archive;
 use crate::command::BadInput;
 use crate::config::{Config, Cost};
 use crate::evaluate::{
-    Gathered, Judged, Judgement, Runs, Sources, Trouble, gather, gather_runs, judge,
+    Gathered, Judged, Judgement, Runs, Sources, Trouble, Troubles, gather, gather_runs, judge,
 };
 use crate::output::findings::{self, Found};
 use crate::output::number::counted;
@@ -142,13 +143,45 @@ impl Desk<'_> {
         gather_runs(&sources, question.window, &question.clusters, runs, troubles)
     }
 
+    /// The queues alone, for which the archive is not read. A queue that is not known is no empty
+    /// one.
+    fn queues(
+        &self,
+        question: &Question,
+        troubles: &mut Vec<Trouble>,
+    ) -> anyhow::Result<Vec<Gathered>> {
+        let snapshots = gather::snapshots(self.config, &question.clusters, self.shutdown, troubles);
+        let mut queues = Vec::new();
+        for snapshot in snapshots {
+            let cluster = snapshot.cluster.clone();
+            if snapshot.jobs.is_none() {
+                let asked = snapshot.asked.get(&cluster::Question::Jobs);
+                let why = asked.and_then(|asked| asked.error.as_deref()).unwrap_or("no answer");
+                Troubles::of(Some(&cluster), troubles).add("slurmctld (jobs)", why);
+                continue;
+            }
+            let (window, now) = (question.window, question.now);
+            let facts = Gathering::new(cluster, window, now, Hardware::default()).finish();
+            queues.push(Gathered { facts, snapshot: Some(snapshot), silent: None });
+        }
+        match troubles.first() {
+            Some(trouble) if queues.is_empty() => {
+                anyhow::bail!("The queue is not known: {trouble}; `steward doctor` looks into it")
+            }
+            _ => Ok(queues),
+        }
+    }
+
     fn report(
         &self,
         report: &Report,
         question: &Question,
         troubles: &mut Vec<Trouble>,
     ) -> anyhow::Result<Document> {
-        let gathered = self.gather(question, report.needs, troubles)?;
+        let gathered = match report.needs {
+            Needs::Queue => self.queues(question, troubles)?,
+            needs => self.gather(question, needs, troubles)?,
+        };
         let ask = Ask {
             partitions: question.partitions.clone(),
             waited: question.waited,
@@ -168,7 +201,11 @@ impl Desk<'_> {
         let views: Vec<View<'_>> = judged.iter().map(|one| view(one, &instances)).collect();
         let tables = (report.make)(&views, &ask);
         let sheets: Vec<Sheet> = tables.into_iter().map(tables::sheet).collect();
-        let mut headline = vec![format!("{}, {}.", question.name, self.when(question))];
+        let when = match report.needs {
+            Needs::Queue => format!("{}{}", self.clock(question.now), in_brackets(question)),
+            _ => self.when(question),
+        };
+        let mut headline = vec![format!("{}, {when}.", question.name)];
         if sheets.iter().all(|sheet| sheet.rows.is_empty()) {
             headline.push(match report.needs {
                 Needs::Queue => {
@@ -212,7 +249,7 @@ impl Desk<'_> {
         let sum = |of: fn(&Judgement) -> u64| judgements().map(of).sum::<u64>();
         let (count, kept) = (sum(|one| one.found), sum(|one| one.findings.len() as u64));
         let mut headline = vec![format!(
-            "{}, {}: {}; {} fine, {} of which too little is known, {} that it is not about.",
+            "{}, {}: {} (fine: {}, too little known: {}, not applicable: {}).",
             instance.name,
             self.when(question),
             counted(count, "finding"),
@@ -238,10 +275,9 @@ impl Desk<'_> {
         if gathered.iter().any(any) {
             return Ok(());
         }
-        let only = only(question).map_or(String::new(), |only| format!(" ({only})"));
         let [from, to] =
             [question.window.from(), question.window.to()].map(|time| self.clock(time));
-        Err(NoJobs { from, to, only })
+        Err(NoJobs { from, to, only: in_brackets(question) })
     }
 
     /// Who is not asked although the report would say more with it.
@@ -264,8 +300,7 @@ impl Desk<'_> {
     fn when(&self, question: &Question) -> String {
         let [from, to] =
             [question.window.from(), question.window.to()].map(|time| self.clock(time));
-        let only = only(question).map_or(String::new(), |only| format!(" ({only})"));
-        format!("{from} to {to}{only}")
+        format!("{from} to {to}{}", in_brackets(question))
     }
 
     fn finish(&self, question: &Question, headline: Vec<String>, sheets: Vec<Sheet>) -> Document {
@@ -337,6 +372,10 @@ fn only(question: &Question) -> Option<String> {
         .map(|(kind, names)| format!("{kind} {}", names.join(" or ")))
         .collect();
     (!said.is_empty()).then(|| said.join(", "))
+}
+
+fn in_brackets(question: &Question) -> String {
+    only(question).map_or(String::new(), |only| format!(" ({only})"))
 }
 
 /// The instance for jobs in these partitions; `None` if it is about none of them.

@@ -53,7 +53,7 @@ pub fn sheet(instance: &Instance, found: &[Found<'_>]) -> Sheet {
     columns.push(cluster_column(found));
     columns.extend(figures.columns());
     columns.push(always("billing_hours_wasted", "Billing h wasted"));
-    columns.push(if counted { program("jobs_found") } else { drop(1, "jobs_found", "Jobs") });
+    columns.push(if counted { program("found_jobs") } else { drop(1, "found_jobs", "Jobs") });
     columns.push(if of_jobs { program("job_ids") } else { drop(2, "job_ids", "Job ids") });
     columns.push(program("audience"));
     let rows = all.iter().map(|(facts, subject, finding)| {

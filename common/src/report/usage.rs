@@ -56,7 +56,7 @@ struct Sum {
 pub fn rows(views: &[View<'_>], ask: &Ask, level: Level) -> Vec<Row> {
     let mut rows = Vec::new();
     for view in views {
-        let mut sums: HashMap<Vec<Name>, Sum> = HashMap::new();
+        let mut sums: HashMap<Place, Sum> = HashMap::new();
         for (job, held) in jobs(view.facts, ask) {
             let sum = sums.entry(place(job, level)).or_default();
             sum.users.insert(job.user);
@@ -66,7 +66,7 @@ pub fn rows(views: &[View<'_>], ask: &Ask, level: Level) -> Vec<Row> {
         }
         rows.extend(sums.into_iter().map(|(place, sum)| Row {
             cluster: view.cluster(),
-            within: place.into_iter().map(|name| view.text(name)).collect(),
+            within: place.into_iter().flatten().map(|name| view.text(name)).collect(),
             users: sum.users.len() as u64,
             jobs: sum.jobs,
             cpu_hours: sum.cpu,
@@ -87,13 +87,16 @@ pub fn rows(views: &[View<'_>], ask: &Ask, level: Level) -> Vec<Row> {
     rows
 }
 
-fn place(job: &Job, level: Level) -> Vec<Name> {
-    match level {
-        Level::Cluster => Vec::new(),
-        Level::Partition => vec![job.partition],
-        Level::Account => vec![job.partition, job.account],
-        Level::User => vec![job.partition, job.account, job.user],
-    }
+/// Partition, account and user, as far as these are told apart.
+type Place = [Option<Name>; 3];
+
+fn place(job: &Job, level: Level) -> Place {
+    let from = |least: Level, name: Name| (level >= least).then_some(name);
+    [
+        from(Level::Partition, job.partition),
+        from(Level::Account, job.account),
+        from(Level::User, job.user),
+    ]
 }
 
 /// Shares of the whole that a row is a part of.

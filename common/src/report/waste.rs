@@ -213,7 +213,7 @@ fn table(
         (column("rule", "Mostly by", Weight::Always), |row| {
             row.rule.as_ref().map_or(Value::Missing, Value::text)
         }),
-        (column("jobs_unbilled", "Unbilled jobs", Weight::Hide(1)), |row| {
+        (column("unbilled_jobs", "Unbilled jobs", Weight::Hide(1)), |row| {
             Value::Count(row.unbilled_jobs)
         }),
         (column("cpu_hours_wasted_unbilled", "Their CPU hours", Weight::Hide(1)), |row| {

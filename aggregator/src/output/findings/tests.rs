@@ -111,7 +111,7 @@ fn columns_follow_from_the_figures_with_their_units() {
     assert_eq!((first["gpus"], first["stage"]), (&Cell::Count(4), &Cell::text("warned")));
     // Four jobs of ten hours with a weight of 2, half of it.
     assert_eq!(first["billing_hours_wasted"], &Cell::Number(40.0));
-    assert_eq!((first["jobs_found"], first["job_ids"]), (&Cell::Count(4), &Cell::text("1,2,3,4")));
+    assert_eq!((first["found_jobs"], first["job_ids"]), (&Cell::Count(4), &Cell::text("1,2,3,4")));
     let second = row(&sheet, 1);
     assert_eq!((second["gpus"], second["billing_hours_wasted"]), (&Cell::Missing, &Cell::Missing));
     assert_eq!(second["job_ids"], &Cell::text("5,100_7"));
