@@ -257,6 +257,9 @@ impl Desk<'_> {
             sum(|one| one.unknown_count),
             sum(|one| one.not_applicable),
         )];
+        if let Some(why) = findings::lacks(judgements().flat_map(|one| &one.unknown)) {
+            headline.push(format!("Too little is known because: {why}."));
+        }
         if kept < count {
             headline.push(format!("The {kept} with the most waste are listed."));
         }

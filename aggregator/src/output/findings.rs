@@ -5,10 +5,10 @@
 //! in `_hours`.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use steward_common::rule::{
-    Audience, Facts, Figures, Finding, Hit, Instance, Job, JobKey, Part, Subject, Value,
+    Audience, Facts, Figures, Finding, Hit, Instance, Job, JobKey, Missing, Part, Subject, Value,
 };
 
 use super::sheet::{Cell, Chart, Column, Place, Sheet, Tone, always, drop, hide, program};
@@ -119,6 +119,31 @@ pub fn jobs(instance: &Instance, found: &[Found<'_>]) -> Sheet {
         row
     });
     finish(instance, "jobs", columns, rows.collect())
+}
+
+/// Why too little is known of some, the most frequent reason first; `None` if enough is known of all.
+#[must_use]
+pub fn lacks<'a>(unknown: impl IntoIterator<Item = &'a (Subject, Missing)>) -> Option<String> {
+    let mut reasons: BTreeMap<&'static str, u64> = BTreeMap::new();
+    for (_, missing) in unknown {
+        *reasons.entry(lack(*missing)).or_default() += 1;
+    }
+    let mut reasons: Vec<(&str, u64)> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let said: Vec<String> =
+        reasons.into_iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
+    (!said.is_empty()).then(|| said.join(", "))
+}
+
+fn lack(missing: Missing) -> &'static str {
+    match missing {
+        Missing::Unmeasured => "nobody measured it",
+        Missing::Coverage { .. } => "too little of it was seen",
+        Missing::MoreThanHeld => "more was used than was held",
+        Missing::Held => "what was held is not known",
+        Missing::Hardware => "what the nodes have is not known",
+        Missing::TimeLimit => "there is no time limit, or it is not known",
+    }
 }
 
 fn finish(

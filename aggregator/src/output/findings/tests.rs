@@ -161,6 +161,16 @@ fn a_finding_about_a_job_names_the_job_and_has_its_figures_in_both_forms() {
     }
 }
 
+#[test]
+fn what_is_lacking_is_told_the_most_frequent_first() {
+    let facts = facts();
+    let subject = Subject::User { user: user(&facts, "ann"), part: Part::All };
+    let unknown = [Missing::Held, Missing::Unmeasured, Missing::Unmeasured].map(|m| (subject, m));
+    let said = "nobody measured it (2), what was held is not known (1)";
+    assert_eq!(lacks(&unknown).as_deref(), Some(said));
+    assert_eq!(lacks(&[]), None);
+}
+
 /// Job Defense Shield writes "2 (14)" for two mails, the last one fourteen days ago, and pads the
 /// texts by hand. A count and an age are two columns here, and figures stand at the right; where
 /// nobody was written to, there is no age, and where that is so for all, no column of it.
