@@ -22,6 +22,7 @@ Examples:
   steward jobs                   my jobs of the last seven days, and how well they used what they held
   steward collect                bring what Slurm's database knows into the archive
   steward analyze                who used what, and how well
+  steward report waste           who wastes what; steward report lists all reports
   steward status                 what the archive holds and lacks
   steward doctor                 whether everything is there that Steward needs
   steward config check           which settings hold

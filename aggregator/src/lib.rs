@@ -16,6 +16,7 @@ pub mod keep;
 pub mod now;
 pub mod output;
 pub mod purge;
+pub mod report;
 pub mod schedule;
 pub mod serve;
 pub mod shutdown;

@@ -12,6 +12,7 @@ pub mod intern;
 pub mod job;
 pub mod limit;
 pub mod metric;
+pub mod report;
 pub mod rule;
 pub mod slurm;
 pub mod span;

@@ -147,7 +147,7 @@ impl Analysis {
         let (report, options, screen, period) = self.finish(names)?;
         let document = report::document(&report, &period);
         let chosen = options.table.as_deref();
-        let sheet = document.sheets.iter().find(|sheet| Some(sheet.name) == chosen);
+        let sheet = document.sheets.iter().find(|sheet| Some(&*sheet.name) == chosen);
         Ok(match sheet {
             Some(sheet) => {
                 format::write_sheet(&document, sheet, options.format(), screen, options.top)

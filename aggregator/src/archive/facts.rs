@@ -1,4 +1,4 @@
-//! The archive's ended runs as the jobs that rules are about.
+//! The archive's runs as the jobs that rules and reports are about.
 
 use arrow_array::RecordBatch;
 use steward_common::id::JobId;
@@ -42,6 +42,7 @@ const FIGURES: &[&str] = &[
     "array_job_id",
     "array_task_id",
     "billing",
+    "collected_at",
     "elapsed_seconds",
     "end_time",
     "job_id_raw",
@@ -87,11 +88,42 @@ impl Archive {
                 continue;
             }
             for batch in table.coded(&columns, NAMES)? {
-                add(&batch?, window, gathering, take);
+                add(&batch?, window, Course::Ended, gathering, take);
             }
         }
         Ok(true)
     }
+
+    /// Shows `take` the runs of a cluster that had not ended when they were last collected, and held
+    /// something in the window by then. Whether all of them were shown.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn unended(
+        &self,
+        manifest: &Manifest,
+        cluster: &str,
+        window: Window,
+        gathering: &mut Gathering,
+        take: Take<'_>,
+    ) -> Result<bool, ArchiveError> {
+        let Some(file) = manifest.clusters.get(cluster).and_then(|entry| entry.open) else {
+            return Ok(true);
+        };
+        let Some(table) = self.open(cluster, Part::Open, file)? else { return Ok(false) };
+        let columns: Vec<&str> = NAMES.iter().chain(FIGURES).copied().collect();
+        for batch in table.coded(&columns, NAMES)? {
+            add(&batch?, window, Course::Open, gathering, take);
+        }
+        Ok(true)
+    }
+}
+
+/// Whether runs have ended.
+#[derive(Clone, Copy, PartialEq)]
+enum Course {
+    Ended,
+    Open,
 }
 
 /// Each distinct text of a column is looked at once, however many rows have it.
@@ -114,7 +146,13 @@ fn of_each<T: Clone, R: Fn(&str) -> T>(
     move |row| known.get(*places.get(row)?)?.clone()
 }
 
-fn add(batch: &RecordBatch, window: Window, gathering: &mut Gathering, take: Take<'_>) {
+fn add(
+    batch: &RecordBatch,
+    window: Window,
+    course: Course,
+    gathering: &mut Gathering,
+    take: Take<'_>,
+) {
     let names = gathering.names();
     let nothing = names.intern("");
     let mut text = |column: &str| interned(batch, column, names, nothing);
@@ -137,7 +175,7 @@ fn add(batch: &RecordBatch, window: Window, gathering: &mut Gathering, take: Tak
     let (mut array, mut task) = (small("array_job_id"), small("array_task_id"));
     let (mut limit, mut billing) = (whole(batch, "time_limit_seconds"), whole(batch, "billing"));
     let (mut submit, mut start) = (times(batch, "submit_time"), times(batch, "start_time"));
-    let mut end = times(batch, "end_time");
+    let (mut end, mut collected) = (times(batch, "end_time"), times(batch, "collected_at"));
     let (mut asked, mut peak) = (real(batch, "req_mem_mb"), real(batch, "max_rss_mb"));
     let (mut cpu, mut coverage) = (real(batch, "total_cpu_seconds"), real(batch, "agent_coverage"));
     for row in 0..batch.num_rows() {
@@ -159,8 +197,16 @@ fn add(batch: &RecordBatch, window: Window, gathering: &mut Gathering, take: Tak
         let memory = asked.next().flatten().and_then(mebibytes);
         let billing = billing.next().flatten().and_then(|weight| u64::try_from(weight).ok());
         let comment = comments.next().flatten().unwrap_or_default();
+        let collected = collected.next().flatten();
         // Every column has moved on by one row: now a row may be passed over.
-        let held = end.is_some_and(|end| end >= window.from())
+        let (end, elapsed, seen) = match course {
+            Course::Ended => (end, elapsed, end),
+            Course::Open => {
+                let known = || collected?.since(start?).and_then(small_time);
+                (None, elapsed.or_else(known), collected)
+            }
+        };
+        let held = seen.is_some_and(|seen| seen >= window.from())
             && start.is_some_and(|start| start < window.to());
         let (Some(id), Some(submit), true) = (id, submit, held) else { continue };
         let mut job = Job {
@@ -190,6 +236,10 @@ fn add(batch: &RecordBatch, window: Window, gathering: &mut Gathering, take: Tak
         }
         take(job, comment, gathering);
     }
+}
+
+fn small_time(time: std::time::Duration) -> Option<u32> {
+    u32::try_from(time.as_secs()).ok()
 }
 
 /// What the archive says of a run's use.

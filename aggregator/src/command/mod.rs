@@ -16,6 +16,7 @@ pub mod import;
 pub mod jobs;
 pub mod nodes;
 pub mod now;
+pub mod report;
 pub mod serve;
 pub mod service;
 pub mod status;
@@ -150,6 +151,7 @@ commands! {
     Jobs jobs,
     Nodes nodes,
     Now now,
+    Report report,
     Serve serve,
     Service service,
     Status status,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use steward_common::cluster::{Base, CurrentJob, Flag, Node, Question, Snapshot};
 use steward_common::id::{ClusterName, JobId, NodeName};
-use steward_common::rule::{Facts, Gathering, Hardware, Job};
+use steward_common::rule::{Facts, Gathering, Hardware, Job, JobKey};
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
@@ -94,6 +94,17 @@ pub fn snapshots(
     all
 }
 
+/// Which runs are taken of those that the archive has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// Those that ended. What runs is what slurmctld says: rules judge no run by what was true of it
+    /// at the last collection.
+    Ended,
+    /// Also those that had not ended when they were collected, as they were then, unless slurmctld
+    /// says more of them: sums of hours are to have all hours.
+    All,
+}
+
 /// Everything that is known of the jobs of a window, cluster by cluster: of those named, or of all
 /// that have jobs.
 ///
@@ -105,11 +116,25 @@ pub fn gather(
     only: &[ClusterName],
     troubles: &mut Vec<Trouble>,
 ) -> anyhow::Result<Vec<Gathered>> {
+    gather_runs(sources, window, only, Runs::Ended, troubles)
+}
+
+/// The same, of more runs.
+///
+/// # Errors
+/// If the archive cannot be read.
+pub fn gather_runs(
+    sources: &Sources<'_>,
+    window: Window,
+    only: &[ClusterName],
+    runs: Runs,
+    troubles: &mut Vec<Trouble>,
+) -> anyhow::Result<Vec<Gathered>> {
     let oracle = oracle(sources, troubles);
-    let clusters = clusters(sources, window, only)?;
+    let clusters = clusters(sources, window, only, runs)?;
     let mut all = Vec::new();
     for cluster in clusters {
-        all.push(one(sources, window, cluster, oracle.as_ref(), troubles)?);
+        all.push(one(sources, window, cluster, runs, oracle.as_ref(), troubles)?);
     }
     Ok(all)
 }
@@ -134,10 +159,12 @@ fn clusters(
     sources: &Sources<'_>,
     window: Window,
     only: &[ClusterName],
+    runs: Runs,
 ) -> anyhow::Result<BTreeSet<ClusterName>> {
     let manifest = sources.archive.manifest()?;
     let held = |(_, entry): &(&String, &crate::archive::manifest::Cluster)| {
         entry.days.range(Day::of(window.from())..).next().is_some()
+            || (runs == Runs::All && entry.open.is_some())
     };
     let archived = manifest.clusters.iter().filter(held).filter_map(|(name, _)| name.parse().ok());
     let asked = sources.snapshots.iter().map(|snapshot| snapshot.cluster.clone());
@@ -150,6 +177,7 @@ fn one(
     sources: &Sources<'_>,
     window: Window,
     cluster: ClusterName,
+    runs: Runs,
     oracle: Option<&Oracle>,
     list: &mut Vec<Trouble>,
 ) -> anyhow::Result<Gathered> {
@@ -161,10 +189,11 @@ fn one(
     let is_now = sources.now.since(window.to()).is_some_and(|ago| ago < Duration::from_secs(60));
     let running =
         if is_now { running(snapshot.as_deref(), sources.now, &mut troubles) } else { &[] };
+    let known = (runs == Runs::All).then(|| keys(running));
     let (mut gathering, refused) =
         sources.archive.consistently(|manifest| -> anyhow::Result<_> {
             let empty = Gathering::new(cluster.clone(), window, sources.now, hardware.clone());
-            ended(sources.archive, manifest, &cluster, window, empty)
+            archived(sources.archive, manifest, &cluster, window, empty, known.as_ref())
         })?;
     refused.tell(&mut troubles);
     add_running(&mut gathering, running, sources.now, &mut troubles);
@@ -238,13 +267,21 @@ impl Refused {
     }
 }
 
-/// Gathers ended jobs; `None` if a writer was quicker.
-fn ended(
+/// Which runs these are.
+fn keys(queue: &[CurrentJob]) -> HashSet<JobKey> {
+    let key = |job: &CurrentJob| Some(JobKey { id: job.id, submit: job.submitted? });
+    queue.iter().filter(|job| !job.state.is_pending()).filter_map(key).collect()
+}
+
+/// Gathers ended jobs, and, with `known`, those that have not ended and are not known; `None` if a
+/// writer was quicker.
+fn archived(
     archive: &Archive,
     manifest: &Manifest,
     cluster: &ClusterName,
     window: Window,
     mut gathering: Gathering,
+    known: Option<&HashSet<JobKey>>,
 ) -> anyhow::Result<Option<(Gathering, Refused)>> {
     let mut reader = jobstats::Reader::default();
     let mut refused = Refused::default();
@@ -259,7 +296,15 @@ fn ended(
             refused.add(id, format!("is not judged: {error}"));
         }
     };
-    let all = archive.ended(manifest, cluster.as_str(), window, &mut gathering, &mut take)?;
+    let mut all = archive.ended(manifest, cluster.as_str(), window, &mut gathering, &mut take)?;
+    if let Some(known) = known {
+        let mut new = |job: Job, comment: &str, gathering: &mut Gathering| {
+            if !known.contains(&job.key) {
+                take(job, comment, gathering);
+            }
+        };
+        all &= archive.unended(manifest, cluster.as_str(), window, &mut gathering, &mut new)?;
+    }
     Ok(all.then_some((gathering, refused)))
 }
 
@@ -269,7 +314,16 @@ fn add_running(
     now: Timestamp,
     troubles: &mut Troubles<'_>,
 ) {
+    // Slurm's database may say already that a job has ended which is being cleaned up.
+    let current = keys(queue);
+    let (jobs, _) = gathering.jobs_and_names();
+    let archived: HashSet<JobKey> =
+        jobs.iter().map(|job| job.key).filter(|key| current.contains(key)).collect();
     for record in queue {
+        let key = record.submitted.map(|submit| JobKey { id: record.id, submit });
+        if key.is_some_and(|key| archived.contains(&key)) {
+            continue;
+        }
         let Some(job) = current::job(record, now, gathering.names()) else { continue };
         if let Err(error) = gathering.push(job) {
             troubles.add(format!("job {}", record.id), format!("is not judged: {error}"));

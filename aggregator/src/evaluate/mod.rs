@@ -25,7 +25,7 @@ use steward_common::id::ClusterName;
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
-pub use gather::{Gathered, Sources, gather};
+pub use gather::{Gathered, Runs, Sources, gather, gather_runs};
 pub use judge::{Judged, Judgement, judge};
 
 use crate::archive::Archive;

@@ -8,7 +8,7 @@ use super::sheet::{Cell, Document, Sheet};
 #[must_use]
 pub fn sheet(sheet: &Sheet, top: Option<usize>) -> String {
     let line = |cells: Vec<String>| cells.join(",") + "\r\n";
-    let mut out = line(sheet.columns.iter().map(|column| column.key.to_owned()).collect());
+    let mut out = line(sheet.columns.iter().map(|column| column.key.to_string()).collect());
     let top = top.filter(|top| *top > 0).unwrap_or(usize::MAX);
     let skip = if sheet.last { sheet.rows.len().saturating_sub(top) } else { 0 };
     for row in sheet.rows.iter().skip(skip).take(top) {

@@ -92,7 +92,7 @@ pub fn document(jobs: &[JobRow], shown: &Shown<'_>) -> Document {
     let mut users: Vec<Field<Queue>> = vec![
         (always("user", "User"), |one| Cell::text(&one.user)),
         (always("partition", "Partition"), |one| Cell::text(&one.partition)),
-        (cluster, |one| Cell::text(&one.cluster)),
+        (cluster.clone(), |one| Cell::text(&one.cluster)),
     ];
     users.extend(FIGURES);
     let mut partitions: Vec<Field<Queue>> = vec![

@@ -25,7 +25,7 @@ pub fn document(document: &Document, top: Option<usize>) -> String {
     }
     out += "</header>\n<nav>";
     for sheet in document.for_people() {
-        out += &format!("<a href=\"#{}\">{}</a> ", sheet.name, escaped(sheet.title));
+        out += &format!("<a href=\"#{}\">{}</a> ", sheet.name, escaped(&sheet.title));
     }
     out += "</nav>\n<main>\n";
     // The figures of the whole come first: a page is looked at from the top.
@@ -33,7 +33,7 @@ pub fn document(document: &Document, top: Option<usize>) -> String {
         document.for_people().partition(|sheet| sheet.upright);
     for sheet in first.into_iter().chain(rest) {
         let (shown, left_out) = sheet.for_people(top);
-        out += &format!("<section id=\"{}\">\n<h2>{}</h2>\n", sheet.name, escaped(sheet.title));
+        out += &format!("<section id=\"{}\">\n<h2>{}</h2>\n", sheet.name, escaped(&sheet.title));
         out += &if sheet.upright { cards(&shown) } else { table(&shown) };
         if left_out > 0 {
             out += &format!("<p class=\"note\">{}.</p>\n", sheet.left_out(left_out));
@@ -57,7 +57,7 @@ fn cards(sheet: &Sheet) -> String {
     for (column, cell) in sheet.columns.iter().zip(row) {
         let decimals = number::decimals(std::iter::once(cell));
         let figure = escaped(&number::cell(cell, decimals));
-        out += &format!("<div><dt>{}</dt><dd>{figure}</dd></div>\n", escaped(column.head));
+        out += &format!("<div><dt>{}</dt><dd>{figure}</dd></div>\n", escaped(&column.head));
     }
     out + "</dl>\n"
 }
@@ -72,7 +72,7 @@ fn table(sheet: &Sheet) -> String {
     let class = |figure: &bool| if *figure { " class=\"n\"" } else { "" };
     let mut out = "<div class=\"wide\"><table>\n<thead><tr>".to_owned();
     for (column, figure) in sheet.columns.iter().zip(&figures) {
-        out += &format!("<th scope=\"col\"{}>{}</th>", class(figure), escaped(column.head));
+        out += &format!("<th scope=\"col\"{}>{}</th>", class(figure), escaped(&column.head));
     }
     out += "</tr></thead>\n<tbody>\n";
     for row in &sheet.rows {

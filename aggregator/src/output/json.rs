@@ -15,7 +15,7 @@ pub fn document(document: &Document, top: Option<usize>) -> String {
         all.insert((*key).to_owned(), cell(fact));
     }
     for sheet in &document.sheets {
-        all.insert(sheet.name.to_owned(), rows(sheet, top));
+        all.insert(sheet.name.to_string(), rows(sheet, top));
     }
     text(&Value::Object(all))
 }
@@ -29,7 +29,7 @@ pub fn sheet(sheet: &Sheet, top: Option<usize>) -> String {
 fn rows(sheet: &Sheet, top: Option<usize>) -> Value {
     let object = |row: &Vec<Cell>| {
         let cells = sheet.columns.iter().zip(row);
-        Value::Object(cells.map(|(column, one)| (column.key.to_owned(), cell(one))).collect())
+        Value::Object(cells.map(|(column, one)| (column.key.to_string(), cell(one))).collect())
     };
     if sheet.upright {
         return sheet.rows.first().map_or(Value::Null, object);

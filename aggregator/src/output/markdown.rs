@@ -13,7 +13,7 @@ pub fn document(document: &Document, top: Option<usize>) -> String {
     }
     for sheet in document.for_people() {
         let (shown, left_out) = sheet.for_people(top);
-        out += &format!("\n## {}\n\n", escaped(sheet.title));
+        out += &format!("\n## {}\n\n", escaped(&sheet.title));
         out += &if sheet.upright { table(&shown.stood_up()) } else { table(&shown) };
         if left_out > 0 {
             out += &format!("\n{}.\n", sheet.left_out(left_out));
@@ -34,7 +34,7 @@ fn table(sheet: &Sheet) -> String {
         let figures = cells(at).any(|cell| !matches!(cell, Cell::Text(_) | Cell::Missing));
         if figures { "---:".to_owned() } else { "---".to_owned() }
     };
-    let mut out = line(sheet.columns.iter().map(|column| escaped(column.head)).collect());
+    let mut out = line(sheet.columns.iter().map(|column| escaped(&column.head)).collect());
     out += &line(all.map(rule).collect());
     for row in &sheet.rows {
         let upright = |cell: &Cell| number::decimals(std::iter::once(cell));

@@ -1,5 +1,7 @@
 //! A table of typed cells that every format can write: terminal, JSON, CSV, Markdown, HTML.
 
+use std::borrow::Cow;
+
 use super::number::grouped;
 
 /// One figure or text.
@@ -70,12 +72,12 @@ pub enum Place {
 }
 
 /// A column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     /// Its name for programs, with the unit.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// Its head for people.
-    pub head: &'static str,
+    pub head: Cow<'static, str>,
     /// For whom it is.
     pub place: Place,
     /// Whether people do not miss it where every cell is 0 or missing.
@@ -88,25 +90,45 @@ pub type Field<T> = (Column, fn(&T) -> Cell);
 /// A column that is always shown.
 #[must_use]
 pub const fn always(key: &'static str, head: &'static str) -> Column {
-    Column { key, head, place: Place::Always, may_hide: false }
+    Column {
+        key: Cow::Borrowed(key),
+        head: Cow::Borrowed(head),
+        place: Place::Always,
+        may_hide: false,
+    }
 }
 
 /// A column that a narrow terminal leaves out; the higher the number, the earlier.
 #[must_use]
 pub const fn drop(rank: u8, key: &'static str, head: &'static str) -> Column {
-    Column { key, head, place: Place::Drop(rank), may_hide: false }
+    Column {
+        key: Cow::Borrowed(key),
+        head: Cow::Borrowed(head),
+        place: Place::Drop(rank),
+        may_hide: false,
+    }
 }
 
 /// The same, and it is not shown where it would be empty.
 #[must_use]
 pub const fn hide(rank: u8, key: &'static str, head: &'static str) -> Column {
-    Column { key, head, place: Place::Drop(rank), may_hide: true }
+    Column {
+        key: Cow::Borrowed(key),
+        head: Cow::Borrowed(head),
+        place: Place::Drop(rank),
+        may_hide: true,
+    }
 }
 
 /// A column for programs.
 #[must_use]
 pub const fn program(key: &'static str) -> Column {
-    Column { key, head: key, place: Place::Program, may_hide: true }
+    Column {
+        key: Cow::Borrowed(key),
+        head: Cow::Borrowed(key),
+        place: Place::Program,
+        may_hide: true,
+    }
 }
 
 /// What a long bar of a chart means.
@@ -135,9 +157,9 @@ pub struct Chart {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sheet {
     /// Its name for programs and for `--table`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Its title for people.
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// Its columns; the first one names the row.
     pub columns: Vec<Column>,
     /// Its rows, each as long as there are columns.
@@ -160,16 +182,16 @@ impl Sheet {
     /// A table of these rows.
     #[must_use]
     pub fn new<'a, T: 'a>(
-        name: &'static str,
-        title: &'static str,
+        name: impl Into<Cow<'static, str>>,
+        title: impl Into<Cow<'static, str>>,
         fields: &[Field<T>],
         rows: impl IntoIterator<Item = &'a T>,
     ) -> Sheet {
         let row = |from: &'a T| fields.iter().map(|(_, cell)| cell(from)).collect();
         Sheet {
-            name,
-            title,
-            columns: fields.iter().map(|(column, _)| *column).collect(),
+            name: name.into(),
+            title: title.into(),
+            columns: fields.iter().map(|(column, _)| column.clone()).collect(),
             rows: rows.into_iter().map(row).collect(),
             top: 15,
             last: false,
@@ -208,7 +230,7 @@ impl Sheet {
         let skip = if self.last { left_out } else { 0 };
         let mut sheet = self.clone();
         let columns = self.columns.iter().zip(&keep).filter(|(_, keep)| **keep);
-        sheet.columns = columns.map(|(column, _)| *column).collect();
+        sheet.columns = columns.map(|(column, _)| column.clone()).collect();
         sheet.rows = self.rows.iter().skip(skip).take(top).map(kept).collect();
         (sheet, left_out)
     }
@@ -227,7 +249,7 @@ impl Sheet {
         sheet.columns = vec![always("figure", "Figure"), always("value", "Value")];
         let row = self.rows.first().map(Vec::as_slice).unwrap_or_default();
         sheet.rows = (self.columns.iter().zip(row))
-            .map(|(column, cell)| vec![Cell::text(column.head), cell.clone()])
+            .map(|(column, cell)| vec![Cell::text(&*column.head), cell.clone()])
             .collect();
         sheet
     }

@@ -33,7 +33,7 @@ pub fn sheet(sheet: &Sheet, screen: Screen, top: Option<usize>) -> String {
     let (shown, left_out) = sheet.for_people(top);
     let mut out = String::new();
     if !sheet.title.is_empty() {
-        out += &screen.paint(Style::Bold, &cut(sheet.title, screen.width));
+        out += &screen.paint(Style::Bold, &cut(&sheet.title, screen.width));
         out.push('\n');
     }
     let (table, hidden) =
@@ -60,7 +60,7 @@ pub fn sheet(sheet: &Sheet, screen: Screen, top: Option<usize>) -> String {
 }
 
 /// The lines of a table, and the heads of the columns that did not fit.
-fn table(sheet: &Sheet, screen: Screen) -> (String, Vec<&'static str>) {
+fn table(sheet: &Sheet, screen: Screen) -> (String, Vec<String>) {
     let mut columns: Vec<Shown> = (sheet.columns.iter().enumerate())
         .map(|(at, column)| Shown::new(sheet, at, column))
         .collect();
@@ -74,7 +74,7 @@ fn table(sheet: &Sheet, screen: Screen) -> (String, Vec<&'static str>) {
         let line = line.trim_end();
         style.map_or(line.to_owned(), |style| screen.paint(style, line)) + "\n"
     };
-    let mut out = line(Some(Style::Bold), &|column| column.head.to_owned());
+    let mut out = line(Some(Style::Bold), &|column| column.head.clone());
     out += &line(Some(Style::Dim), &|column| "─".repeat(column.width));
     for row in 0..sheet.rows.len() {
         out += &line(None, &|column| column.cells.get(row).cloned().unwrap_or_default());
@@ -84,7 +84,7 @@ fn table(sheet: &Sheet, screen: Screen) -> (String, Vec<&'static str>) {
 
 /// A column as it is shown.
 struct Shown {
-    head: &'static str,
+    head: String,
     place: Place,
     cells: Vec<String>,
     width: usize,
@@ -103,9 +103,9 @@ impl Shown {
             cells().map(|cell| visible(&number::cell(cell, decimals(cell)))).collect();
         let longest = texts.iter().map(|text| width(text)).max().unwrap_or(0);
         Shown {
-            head: column.head,
+            head: column.head.to_string(),
             place: column.place,
-            width: longest.max(width(column.head)),
+            width: longest.max(width(&column.head)),
             // Upright tables mix texts and figures; figures decide.
             right: cells().any(|cell| !matches!(cell, Cell::Text(_) | Cell::Missing)),
             cells: texts,
@@ -122,7 +122,7 @@ impl Shown {
 
 /// Makes the columns fit: long names are cut a little, then columns are left out, then names are
 /// cut for good.
-fn fit(columns: &mut Vec<Shown>, width: usize) -> Vec<&'static str> {
+fn fit(columns: &mut Vec<Shown>, width: usize) -> Vec<String> {
     let mut hidden = Vec::new();
     let too_much = |columns: &[Shown]| {
         let all: usize = columns.iter().map(|column| column.width + GAP).sum();

@@ -73,6 +73,15 @@ pub struct Job {
 }
 
 impl Job {
+    /// Its id as people know it: `739`, or `741_0` for a task of an array.
+    #[must_use]
+    pub fn shown_id(&self) -> String {
+        match self.array {
+            Some((array, Some(task))) => format!("{array}_{task}"),
+            _ => self.key.id.to_string(),
+        }
+    }
+
     /// Whether it holds its nodes at the moment.
     #[must_use]
     pub fn is_running(&self) -> bool {

@@ -39,7 +39,7 @@ pub mod multinode_gpu_fragmentation;
 pub mod option;
 pub mod portfolio;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 pub mod scratch_unused;
 mod search;
 pub mod serial_allocating_multiple;

@@ -26,7 +26,7 @@ impl Share {
     }
 
     /// For defaults that stand in the code: what is beyond 1 is 1.
-    pub(super) const fn per_cent(per_cent: u8) -> Share {
+    pub(crate) const fn per_cent(per_cent: u8) -> Share {
         if per_cent >= 100 { Share::ALL } else { Share(per_cent as f64 / 100.0) }
     }
 

@@ -16,14 +16,14 @@ use super::{Facts, Finding, Gathering, Hardware, Job, JobKey, NodeSize, Portfoli
 use super::{Share, Subject, Verdict};
 
 /// The present of all samples.
-pub(super) const NOW: Timestamp = Timestamp::new(30 * 86_400);
+pub(crate) const NOW: Timestamp = Timestamp::new(30 * 86_400);
 
-pub(super) fn gib(gib: f64) -> Bytes {
+pub(crate) fn gib(gib: f64) -> Bytes {
     #[allow(clippy::cast_sign_loss)]
     Bytes::new((gib * (1u64 << 30) as f64).round() as u64)
 }
 
-pub(super) fn share(value: f64) -> Share {
+pub(crate) fn share(value: f64) -> Share {
     Share::new(value).unwrap()
 }
 
@@ -32,31 +32,34 @@ type OfNode = (Option<f64>, Option<f64>);
 
 /// A job to be.
 #[derive(Debug, Clone)]
-pub(super) struct Draft {
-    pub(super) user: &'static str,
-    pub(super) partition: &'static str,
-    pub(super) qos: &'static str,
-    pub(super) name: &'static str,
-    pub(super) nodes: &'static str,
-    pub(super) state: JobState,
-    pub(super) seconds: u32,
-    pub(super) end: Timestamp,
-    pub(super) limit: Option<TimeLimit>,
-    pub(super) cpus: u32,
-    pub(super) gpus: u32,
-    pub(super) gib: f64,
-    pub(super) cpu_seconds: Option<f64>,
-    pub(super) gib_used: Option<f64>,
-    pub(super) by_node: Option<Vec<OfNode>>,
-    pub(super) gpu: Option<Vec<GpuUsage>>,
-    pub(super) work: Option<Work>,
-    pub(super) licences: Option<&'static str>,
-    pub(super) array: Option<(u32, Option<u32>)>,
-    pub(super) coverage: f64,
+pub(crate) struct Draft {
+    pub(crate) user: &'static str,
+    pub(crate) partition: &'static str,
+    pub(crate) qos: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) nodes: &'static str,
+    pub(crate) state: JobState,
+    pub(crate) seconds: u32,
+    pub(crate) end: Timestamp,
+    pub(crate) limit: Option<TimeLimit>,
+    pub(crate) cpus: u32,
+    pub(crate) gpus: u32,
+    pub(crate) gib: f64,
+    pub(crate) cpu_seconds: Option<f64>,
+    pub(crate) gib_used: Option<f64>,
+    pub(crate) by_node: Option<Vec<OfNode>>,
+    pub(crate) gpu: Option<Vec<GpuUsage>>,
+    pub(crate) work: Option<Work>,
+    pub(crate) licences: Option<&'static str>,
+    pub(crate) array: Option<(u32, Option<u32>)>,
+    pub(crate) coverage: f64,
+    pub(crate) account: &'static str,
+    /// Whether Slurm bills it, by CPU.
+    pub(crate) billed: bool,
 }
 
 /// A job of an hour on one core of node n1, of which nothing was measured.
-pub(super) fn job(user: &'static str) -> Draft {
+pub(crate) fn job(user: &'static str) -> Draft {
     Draft {
         user,
         partition: "main",
@@ -78,10 +81,12 @@ pub(super) fn job(user: &'static str) -> Draft {
         licences: None,
         array: None,
         coverage: 1.0,
+        account: "account",
+        billed: true,
     }
 }
 
-pub(super) fn gpu(utilisation: Utilisation) -> GpuUsage {
+pub(crate) fn gpu(utilisation: Utilisation) -> GpuUsage {
     let mut names = crate::intern::Names::default();
     GpuUsage {
         node: names.intern(""),
@@ -93,66 +98,66 @@ pub(super) fn gpu(utilisation: Utilisation) -> GpuUsage {
 }
 
 impl Draft {
-    pub(super) fn with(mut self, change: impl FnOnce(&mut Draft)) -> Draft {
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Draft)) -> Draft {
         change(&mut self);
         self
     }
 
-    pub(super) fn hours(self, hours: f64) -> Draft {
+    pub(crate) fn hours(self, hours: f64) -> Draft {
         #[allow(clippy::cast_sign_loss)]
         self.with(|job| job.seconds = (hours * 3600.0).round() as u32)
     }
 
-    pub(super) fn held(self, nodes: &'static str, cpus: u32, gpus: u32) -> Draft {
+    pub(crate) fn held(self, nodes: &'static str, cpus: u32, gpus: u32) -> Draft {
         self.with(|job| (job.nodes, job.cpus, job.gpus) = (nodes, cpus, gpus))
     }
 
     /// CPU time used, as a share of what is held.
-    pub(super) fn cpu_used(self, share: f64) -> Draft {
+    pub(crate) fn cpu_used(self, share: f64) -> Draft {
         let held = f64::from(self.cpus) * f64::from(self.seconds);
         self.with(|job| job.cpu_seconds = Some(share * held))
     }
 
-    pub(super) fn memory(self, used: f64, held: f64) -> Draft {
+    pub(crate) fn memory(self, used: f64, held: f64) -> Draft {
         self.with(|job| (job.gib_used, job.gib) = (Some(used), held))
     }
 
     /// Utilisation of each GPU in per cent, as measured.
-    pub(super) fn gpu_used(self, per_cent: &[f64]) -> Draft {
+    pub(crate) fn gpu_used(self, per_cent: &[f64]) -> Draft {
         let used = |value: &f64| gpu(Utilisation::measured(share(value / 100.0), None));
         self.with(|job| job.gpu = Some(per_cent.iter().map(used).collect()))
     }
 
-    pub(super) fn by_node(self, nodes: &[(f64, f64)]) -> Draft {
+    pub(crate) fn by_node(self, nodes: &[(f64, f64)]) -> Draft {
         let some = |(cpu, gib): &(f64, f64)| (Some(*cpu), Some(*gib));
         self.with(|job| job.by_node = Some(nodes.iter().map(some).collect()))
     }
 
-    pub(super) fn limit_minutes(self, minutes: u64) -> Draft {
+    pub(crate) fn limit_minutes(self, minutes: u64) -> Draft {
         let limit = TimeLimit::Own(Limit::At(Duration::from_secs(60 * minutes)));
         self.with(|job| job.limit = Some(limit))
     }
 
-    pub(super) fn state(self, state: JobState) -> Draft {
+    pub(crate) fn state(self, state: JobState) -> Draft {
         self.with(|job| job.state = state)
     }
 
-    pub(super) fn running(self) -> Draft {
+    pub(crate) fn running(self) -> Draft {
         self.state(JobState::Running)
     }
 
-    pub(super) fn worked(self, work: Work) -> Draft {
+    pub(crate) fn worked(self, work: Work) -> Draft {
         self.with(|job| job.work = Some(work))
     }
 }
 
 /// A cluster with jobs: nodes n1 to n9 have 32 cores, 190 GiB and 4 GPUs.
-pub(super) struct World {
-    pub(super) facts: Facts,
+pub(crate) struct World {
+    pub(crate) facts: Facts,
 }
 
 impl World {
-    pub(super) fn new(drafts: impl IntoIterator<Item = Draft>) -> World {
+    pub(crate) fn new(drafts: impl IntoIterator<Item = Draft>) -> World {
         let node = NodeSize { cpus: Some(32), memory: Some(gib(190.0)), gpus: Some(4) };
         let mut hardware = Hardware::default();
         hardware.nodes.extend((1..10).map(|n| (format!("n{n}"), node)));
@@ -160,8 +165,16 @@ impl World {
         World::with(hardware, drafts)
     }
 
-    pub(super) fn with(hardware: Hardware, drafts: impl IntoIterator<Item = Draft>) -> World {
-        let cluster = ClusterName::new("c").unwrap();
+    pub(crate) fn with(hardware: Hardware, drafts: impl IntoIterator<Item = Draft>) -> World {
+        World::of("c", hardware, drafts)
+    }
+
+    pub(crate) fn of(
+        cluster: &str,
+        hardware: Hardware,
+        drafts: impl IntoIterator<Item = Draft>,
+    ) -> World {
+        let cluster = ClusterName::new(cluster).unwrap();
         let window = Window::new(Timestamp::new(NOW.get() - 7 * 86_400), NOW).unwrap();
         let mut facts = Gathering::new(cluster, window, NOW, hardware);
         for (number, draft) in (1..).zip(drafts) {
@@ -170,20 +183,20 @@ impl World {
         World { facts: facts.finish() }
     }
 
-    pub(super) fn name(&self, text: &str) -> Name {
+    pub(crate) fn name(&self, text: &str) -> Name {
         self.facts.names.find(text).unwrap()
     }
 
-    pub(super) fn check(&self, rule: &dyn Rule) -> Vec<(Subject, Verdict)> {
+    pub(crate) fn check(&self, rule: &dyn Rule) -> Vec<(Subject, Verdict)> {
         self.check_in(rule, &rule.scope())
     }
 
-    pub(super) fn check_in(&self, rule: &dyn Rule, scope: &Scope) -> Vec<(Subject, Verdict)> {
+    pub(crate) fn check_in(&self, rule: &dyn Rule, scope: &Scope) -> Vec<(Subject, Verdict)> {
         rule.check(&Portfolio::new(&self.facts, scope))
     }
 
     /// The only verdict on a user.
-    pub(super) fn on(&self, rule: &dyn Rule, user: &str) -> Verdict {
+    pub(crate) fn on(&self, rule: &dyn Rule, user: &str) -> Verdict {
         let name = self.name(user);
         let of = |subject: &Subject| match subject {
             Subject::User { user, .. } | Subject::Job { user, .. } => *user == name,
@@ -195,7 +208,7 @@ impl World {
     }
 
     /// The only finding on a user.
-    pub(super) fn finding(&self, rule: &dyn Rule, user: &str) -> Finding {
+    pub(crate) fn finding(&self, rule: &dyn Rule, user: &str) -> Finding {
         match self.on(rule, user) {
             Verdict::Finding(finding) => finding,
             other => panic!("no finding on {user} but {other:?}"),
@@ -203,7 +216,7 @@ impl World {
     }
 
     /// Who was found, in the order of the verdicts.
-    pub(super) fn found(&self, rule: &dyn Rule) -> Vec<&str> {
+    pub(crate) fn found(&self, rule: &dyn Rule) -> Vec<&str> {
         let name = |(subject, verdict): &(Subject, Verdict)| {
             let (Subject::User { user, .. } | Subject::Job { user, .. }) = subject;
             verdict.finding().map(|_| self.facts.names.text(*user))
@@ -213,7 +226,7 @@ impl World {
 }
 
 /// Whether the finding has the figure, to nine digits.
-pub(super) fn near(finding: &Finding, key: &str, expected: f64) -> bool {
+pub(crate) fn near(finding: &Finding, key: &str, expected: f64) -> bool {
     let found = finding.figures.number(key).unwrap();
     let close = (found - expected).abs() <= 1e-9 * expected.abs().max(1.0);
     assert!(close, "{key}: {found} instead of {expected}");
@@ -259,7 +272,7 @@ fn add(facts: &mut Gathering, number: u32, draft: &Draft) {
         key: JobKey { id: JobId::new(number).unwrap(), submit: start },
         array: draft.array,
         user: names.intern(draft.user),
-        account: names.intern("account"),
+        account: names.intern(draft.account),
         partition: names.intern(draft.partition),
         qos: names.intern(draft.qos),
         name: names.intern(draft.name),
@@ -274,7 +287,7 @@ fn add(facts: &mut Gathering, number: u32, draft: &Draft) {
         node_count: Some(u32::try_from(nodes.len()).unwrap()),
         gpus: Some(draft.gpus),
         memory: Some(gib(draft.gib)),
-        billing: Some(u64::from(draft.cpus)),
+        billing: draft.billed.then(|| u64::from(draft.cpus)),
         usage,
     };
     facts.push(job).unwrap();
