@@ -123,8 +123,11 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
         let document = evaluation::document(&judged, &instances, &troubles, window, &zone);
         format::write(&document, format, Screen::of_stdout(), args.top)
     };
-    for trouble in &troubles {
-        tracing::warn!("{trouble}");
+    // Where people read the text, it says so itself.
+    if matches!(format, Format::Json | Format::Csv) {
+        for trouble in &troubles {
+            tracing::warn!("{trouble}");
+        }
     }
     Ok(if troubles.is_empty() { Outcome::done(text) } else { Outcome::in_part(text) })
 }

@@ -12,6 +12,7 @@ use steward_common::rule::{
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
+use super::findings::{self, Found, audience};
 use super::sheet::{Cell, Document, Field, Sheet, always, drop, hide};
 use crate::evaluate::{Judged, Judgement, Trouble};
 
@@ -84,12 +85,12 @@ pub fn document(
     let fields: &[Field<Line<'_>>] = &[
         (always("name", "Rule"), |line| Cell::text(line.name)),
         (drop(3, "cluster", "Cluster"), |line| Cell::text(line.cluster)),
-        (always("users", "Told to users"), |line| Cell::Count(line.told[0])),
-        (drop(2, "administrators", "To admins only"), |line| Cell::Count(line.told[1])),
+        (always("users", "Users told"), |line| Cell::Count(line.told[0])),
+        (drop(2, "administrators", "Admins told"), |line| Cell::Count(line.told[1])),
         (drop(2, "advice", "Advice"), |line| Cell::Count(line.told[2])),
         (drop(1, "fine", "Fine"), |line| Cell::Count(line.fine)),
         (always("no_data", "Unknown"), |line| Cell::Count(line.unknown)),
-        (hide(1, "billing_hours_wasted", "Billing hours wasted"), |line| Cell::number(line.waste)),
+        (hide(1, "billing_hours_wasted", "Billing h"), |line| Cell::number(line.waste)),
     ];
     let mut overview = Sheet::new("rules", "Rules", fields, &lines);
     overview.top = 0;
@@ -102,8 +103,27 @@ pub fn document(
         title: "Evaluation of rules".to_owned(),
         headline,
         facts: Vec::new(),
-        sheets: vec![overview],
+        sheets: [overview].into_iter().chain(found(judged, instances)).collect(),
     }
+}
+
+/// A table for each rule that found something to tell. Advice on single jobs is shown where no more
+/// than one rule was asked for: there is too much of it.
+fn found(judged: &[Judged], instances: &[Instance]) -> impl Iterator<Item = Sheet> {
+    let alone = instances.len() == 1;
+    instances.iter().enumerate().filter_map(move |(place, instance)| {
+        let each = judged.iter().filter_map(|judged| {
+            let findings = &judged.judgements.get(place)?.as_ref()?.findings;
+            Some(Found { facts: &judged.gathered.facts, findings })
+        });
+        let each: Vec<Found<'_>> = each.collect();
+        let told = |one: &Found<'_>| {
+            one.findings.iter().any(|(_, finding)| alone || finding.audience != Audience::Advice)
+        };
+        let mut sheet = each.iter().any(told).then(|| findings::sheet(instance, &each))?;
+        sheet.name = instance.name.clone().into();
+        Some(sheet)
+    })
 }
 
 fn trouble(trouble: &Trouble) -> Value {
@@ -183,21 +203,11 @@ fn finding(facts: &Facts, subject: Subject, finding: &Finding) -> Value {
     Value::Object(value)
 }
 
-/// Who hears of a finding, in a word.
-#[must_use]
-pub fn audience(audience: Audience) -> &'static str {
-    match audience {
-        Audience::Advice => "advice",
-        Audience::Administrators => "administrators",
-        Audience::User => "user",
-    }
-}
-
 fn job(facts: &Facts, job: Option<&Job>, hit: &Hit) -> Value {
     let text = |name| facts.names.text(name);
     let JobKey { id, submit } = hit.job;
     json!({
-        "job": job.map_or_else(|| id.to_string(), shown),
+        "job": job.map_or_else(|| id.to_string(), Job::shown_id),
         "job_raw": id.get(),
         "submit_time": submit.get(),
         "job_name": job.map(|job| text(job.name)),
@@ -208,15 +218,6 @@ fn job(facts: &Facts, job: Option<&Job>, hit: &Hit) -> Value {
         "billing_hours_wasted": hit.billing_hours,
         "figures": figures(facts, &hit.figures),
     })
-}
-
-/// The number of a job as people know it.
-#[must_use]
-pub fn shown(job: &Job) -> String {
-    match job.array {
-        Some((array, Some(task))) => format!("{array}_{task}"),
-        _ => job.key.id.to_string(),
-    }
 }
 
 fn figures(facts: &Facts, figures: &Figures) -> Value {

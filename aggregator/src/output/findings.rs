@@ -182,7 +182,9 @@ fn part(facts: &Facts, subject: &Subject) -> Cell {
     }
 }
 
-fn audience(audience: Audience) -> &'static str {
+/// Who hears of a finding, in a word.
+#[must_use]
+pub fn audience(audience: Audience) -> &'static str {
     match audience {
         Audience::Advice => "advice",
         Audience::Administrators => "administrators",

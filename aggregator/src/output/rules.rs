@@ -7,7 +7,7 @@ use steward_common::metric::{MetricDef, rules};
 use steward_common::rule::{Audience, Instance};
 
 use crate::evaluate::{Judged, Judgement, Trouble, coverage};
-use crate::output::evaluation::audience;
+use crate::output::findings::audience;
 
 /// How many nodes are named.
 const NODES: usize = 100;
