@@ -107,7 +107,7 @@ impl Bench {
         let read = built("examples/read_comments")?;
         let processed = archive.data().join(format!("processed/cluster={CLUSTER}"));
         let bare_command = [read.as_str(), text_of(&processed)?];
-        let evaluate = ["evaluate", "--no-collect", "--days", "40", "--json"];
+        let evaluate = ["evaluate", "--no-collect", "--days", "40", "--format", "csv"];
         let (mut bare, mut whole): (Vec<Cost>, Vec<Cost>) = (Vec::new(), Vec::new());
         measure::cost(&bare_command, &self.cache.join("read"))?;
         for _ in 0..self.rounds {
@@ -116,15 +116,7 @@ impl Bench {
         }
         println!("  {}", std::fs::read_to_string(self.cache.join("read"))?.trim());
         let answer = std::fs::read_to_string(self.cache.join("rules/output"))?;
-        let answer: serde_json::Value = serde_json::from_str(&answer)?;
-        let rules = answer["clusters"][0]["rules"].as_array().context("no rules in the answer")?;
-        let found: u64 = rules.iter().filter_map(|rule| rule["found"].as_u64()).sum();
-        ensure!(found > 0, "the rules found nothing");
-        println!(
-            "  {} jobs, {} rules, {found} findings",
-            answer["clusters"][0]["jobs"],
-            rules.len()
-        );
+        ensure!(answer.contains("zero-util-gpu-hours"), "the rules found nothing");
         let median = |all: &[Cost]| Spread::of(all.iter().map(|one| one.cpu.as_secs_f64())).median;
         println!("  read the archive, unpack the comments    {:8.2} s CPU", median(&bare));
         let ratio = Spread::of(

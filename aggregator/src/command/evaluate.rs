@@ -117,8 +117,7 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     }
     let format = if args.json { Format::Json } else { args.format };
     let text = if format == Format::Json {
-        let json = evaluation::json(&judged, &instances, &troubles, window, &zone);
-        format!("{json:#}\n")
+        evaluation::json(&judged, &instances, &troubles, window, &zone)
     } else {
         let document = evaluation::document(&judged, &instances, &troubles, window, &zone);
         format::write(&document, format, Screen::of_stdout(), args.top)

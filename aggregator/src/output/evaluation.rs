@@ -16,7 +16,7 @@ use super::findings::{self, Found, audience};
 use super::sheet::{Cell, Document, Field, Sheet, always, drop, hide};
 use crate::evaluate::{Judged, Judgement, Trouble};
 
-/// All of it.
+/// All of it, a finding a line: it is put together piece by piece, because a million jobs have many.
 #[must_use]
 pub fn json(
     judged: &[Judged],
@@ -24,15 +24,33 @@ pub fn json(
     troubles: &[Trouble],
     window: Window,
     zone: &TimeZone,
-) -> Value {
-    let clusters: Vec<Value> = judged.iter().map(|judged| cluster(judged, instances)).collect();
-    json!({
-        "schema": 1,
-        "from": moment(window.from(), zone),
-        "to": moment(window.to(), zone),
-        "clusters": clusters,
-        "troubles": troubles.iter().map(trouble).collect::<Vec<_>>(),
-    })
+) -> String {
+    let (from, to) = (moment(window.from(), zone), moment(window.to(), zone));
+    let troubles: Value = troubles.iter().map(trouble).collect();
+    let mut out =
+        format!("{{\"schema\":1,\"from\":{from},\"to\":{to},\"troubles\":{troubles},\"clusters\":");
+    list(&mut out, judged, |out, judged| cluster(out, judged, instances));
+    out.push_str("}\n");
+    out
+}
+
+/// A list of things that are written one after the other.
+fn list<T>(
+    out: &mut String,
+    all: impl IntoIterator<Item = T>,
+    mut one: impl FnMut(&mut String, T),
+) {
+    out.push('[');
+    for (place, item) in all.into_iter().enumerate() {
+        out.push_str(if place == 0 { "\n" } else { ",\n" });
+        one(out, item);
+    }
+    out.push(']');
+}
+
+/// A list of values.
+fn values(out: &mut String, all: impl IntoIterator<Item = Value>) {
+    list(out, all, |out, value| out.push_str(&value.to_string()));
 }
 
 /// A rule's line of the overview.
@@ -138,37 +156,31 @@ fn moment(time: Timestamp, zone: &TimeZone) -> Value {
     json!(text.map(|zoned| zoned.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()))
 }
 
-fn cluster(judged: &Judged, instances: &[Instance]) -> Value {
+fn cluster(out: &mut String, judged: &Judged, instances: &[Instance]) {
     let facts = &judged.gathered.facts;
-    let rules: Vec<Value> = instances
-        .iter()
-        .zip(&judged.judgements)
-        .filter_map(|(instance, judgement)| Some(rule(facts, instance, judgement.as_ref()?)))
-        .collect();
     let silent = judged.gathered.silent.as_ref();
-    json!({
-        "cluster": facts.cluster.as_str(),
-        "jobs": facts.jobs().len(),
-        "nodes_without_agent": silent.map(|nodes| nodes.iter().map(ToString::to_string).collect::<Vec<_>>()),
-        "rules": rules,
-    })
+    let silent = silent.map(|nodes| nodes.iter().map(ToString::to_string).collect::<Vec<_>>());
+    let (name, jobs, silent) = (json!(facts.cluster.as_str()), facts.jobs().len(), json!(silent));
+    out.push_str(&format!(
+        "{{\"cluster\":{name},\"jobs\":{jobs},\"nodes_without_agent\":{silent},\"rules\":"
+    ));
+    let judgements = instances.iter().zip(&judged.judgements);
+    let told = judgements.filter_map(|(instance, judgement)| Some((instance, judgement.as_ref()?)));
+    list(out, told, |out, (instance, judgement)| rule(out, facts, instance, judgement));
+    out.push('}');
 }
 
-fn rule(facts: &Facts, instance: &Instance, judgement: &Judgement) -> Value {
-    let findings: Vec<Value> =
-        judgement.findings.iter().map(|(subject, found)| finding(facts, *subject, found)).collect();
-    let unknown: Vec<Value> =
-        judgement.unknown.iter().map(|(subject, why)| lacking(facts, *subject, *why)).collect();
-    json!({
-        "name": instance.name,
-        "rule": instance.rule.id().as_str(),
-        "found": judgement.found,
-        "fine": judgement.fine,
-        "not_applicable": judgement.not_applicable,
-        "no_data": judgement.unknown_count,
-        "findings": findings,
-        "unknown": unknown,
-    })
+fn rule(out: &mut String, facts: &Facts, instance: &Instance, judgement: &Judgement) {
+    let (name, id) = (json!(instance.name), json!(instance.rule.id().as_str()));
+    let Judgement { found, fine, not_applicable, unknown_count, .. } = judgement;
+    out.push_str(&format!(
+        "{{\"name\":{name},\"rule\":{id},\"found\":{found},\"fine\":{fine},\
+         \"not_applicable\":{not_applicable},\"no_data\":{unknown_count},\"findings\":"
+    ));
+    values(out, judgement.findings.iter().map(|(subject, found)| finding(facts, *subject, found)));
+    out.push_str(",\"unknown\":");
+    values(out, judgement.unknown.iter().map(|(subject, why)| lacking(facts, *subject, *why)));
+    out.push('}');
 }
 
 /// Whom or what something is about.
