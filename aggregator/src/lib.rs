@@ -13,6 +13,7 @@ pub mod evaluate;
 pub mod exporter;
 pub mod jobs;
 pub mod keep;
+pub mod manual;
 pub mod now;
 pub mod output;
 pub mod purge;

@@ -15,6 +15,7 @@ pub mod import;
 pub mod jobs;
 pub mod nodes;
 pub mod now;
+pub mod rules;
 pub mod serve;
 pub mod service;
 pub mod status;
@@ -148,6 +149,7 @@ commands! {
     Jobs jobs,
     Nodes nodes,
     Now now,
+    Rules rules,
     Serve serve,
     Service service,
     Status status,

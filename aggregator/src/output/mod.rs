@@ -16,6 +16,7 @@ pub mod plain;
 pub mod progress;
 pub mod pushgateway;
 pub mod report;
+pub mod rules;
 pub mod screen;
 pub mod service;
 pub mod sheet;
