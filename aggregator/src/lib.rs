@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod driver;
 pub mod evaluate;
 pub mod exporter;
+pub mod jds;
 pub mod jobs;
 pub mod keep;
 pub mod manual;

@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod exporter;
 pub mod format;
 pub mod html;
+pub mod jds;
 pub mod jobs;
 pub mod json;
 pub mod markdown;
