@@ -2,6 +2,7 @@
 
 pub mod analyze;
 pub mod archive;
+pub mod backtest;
 pub mod cli;
 pub mod collect;
 pub mod command;

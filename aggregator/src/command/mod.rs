@@ -6,6 +6,7 @@
 pub mod analyze;
 pub mod archive;
 pub mod ask;
+pub mod backtest;
 pub mod collect;
 pub mod config;
 pub mod current;
@@ -139,6 +140,7 @@ impl Command {
 commands! {
     Analyze analyze,
     Archive archive,
+    Backtest backtest,
     Collect collect,
     Config config,
     Current current,

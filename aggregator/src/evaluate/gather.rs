@@ -164,7 +164,7 @@ fn one(
     let (mut gathering, refused) =
         sources.archive.consistently(|manifest| -> anyhow::Result<_> {
             let empty = Gathering::new(cluster.clone(), window, sources.now, hardware.clone());
-            ended(sources.archive, manifest, &cluster, window, empty)
+            ended(sources, manifest, &cluster, window, empty)
         })?;
     refused.tell(&mut troubles);
     add_running(&mut gathering, running, sources.now, &mut troubles);
@@ -238,9 +238,10 @@ impl Refused {
     }
 }
 
-/// Gathers ended jobs; `None` if a writer was quicker.
+/// Gathers jobs that have ended by now; `None` if a writer was quicker. Where "now" is a moment of
+/// the past, a job that ended later had used nothing that is known by then.
 fn ended(
-    archive: &Archive,
+    sources: &Sources<'_>,
     manifest: &Manifest,
     cluster: &ClusterName,
     window: Window,
@@ -250,6 +251,9 @@ fn ended(
     let mut refused = Refused::default();
     let mut take = |mut job: Job, comment: &str, gathering: &mut Gathering| {
         let id = job.key.id;
+        if job.end.is_some_and(|end| end > sources.now) {
+            return;
+        }
         match reader.read(comment) {
             Ok(Some(summary)) => summary.add_to(&mut job, gathering.names()),
             Ok(None) => {}
@@ -259,7 +263,8 @@ fn ended(
             refused.add(id, format!("is not judged: {error}"));
         }
     };
-    let all = archive.ended(manifest, cluster.as_str(), window, &mut gathering, &mut take)?;
+    let all =
+        sources.archive.ended(manifest, cluster.as_str(), window, &mut gathering, &mut take)?;
     Ok(all.then_some((gathering, refused)))
 }
 

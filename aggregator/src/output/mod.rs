@@ -1,6 +1,7 @@
 //! Types turned into outside text or action.
 
 pub mod archive;
+pub mod backtest;
 pub mod csv;
 pub mod current;
 pub mod doctor;
