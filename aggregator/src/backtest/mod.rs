@@ -11,6 +11,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use steward_common::id::ClusterName;
 use steward_common::rule::Instance;
+use steward_common::stretches::Stretches;
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
@@ -26,6 +27,9 @@ use crate::shutdown::Shutdown;
 
 /// More steps than anybody reads, and fewer than take for ever.
 const MOST: u64 = 1000;
+
+/// How long ago the last collection may be.
+const TRAIL: Duration = Duration::from_secs(86_400);
 
 /// What is to be found out.
 #[derive(Debug)]
@@ -103,7 +107,8 @@ pub fn run(
                 || question.clusters.iter().any(|cluster| cluster.as_str() == name)
         };
         let mut known = manifest.clusters.iter().filter(|(name, _)| wanted(name)).peekable();
-        let covered = known.peek().is_some() && known.all(|(_, one)| one.covered.holds(*window));
+        let covered =
+            known.peek().is_some() && known.all(|(_, one)| is_held(&one.covered, *window));
         let mut step = backtest.step(*window, covered);
         let mut jobs = 0;
         for one in gathered {
@@ -115,6 +120,14 @@ pub fn run(
         watch.part_done(jobs);
     }
     Ok(backtest)
+}
+
+/// Whether the archive holds all of the window. It always trails the present a little.
+fn is_held(covered: &Stretches, window: Window) -> bool {
+    let last = covered.last().unwrap_or(window.from());
+    let trails = window.to().since(last).is_some_and(|behind| behind <= TRAIL);
+    let to = if trails { last } else { window.to() };
+    Window::new(window.from(), to).is_some_and(|window| covered.holds(window))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub struct Backtest {
     pub steps: Vec<Step>,
     told: BTreeMap<(About, Audience), Record>,
     unknown: BTreeMap<About, BTreeSet<usize>>,
-    reasons: BTreeMap<(String, String, &'static str), u64>,
+    reasons: BTreeMap<(String, String, &'static str), (u64, BTreeSet<String>)>,
     /// What failed while the rest went on.
     pub troubles: BTreeSet<String>,
     /// Findings that are advice and too many to be kept.
@@ -82,6 +82,8 @@ pub struct Unknown {
     pub why: &'static str,
     /// How often, over all steps.
     pub times: u64,
+    /// Of whom, as far as they are named.
+    pub users: Vec<String>,
 }
 
 /// A step that is being judged.
@@ -128,11 +130,12 @@ impl Backtest {
     /// What could not be judged.
     #[must_use]
     pub fn unknown(&self) -> Vec<Unknown> {
-        let all = self.reasons.iter().map(|((cluster, rule, why), times)| Unknown {
+        let all = self.reasons.iter().map(|((cluster, rule, why), (times, users))| Unknown {
             cluster: cluster.clone(),
             rule: rule.clone(),
             why,
             times: *times,
+            users: users.iter().cloned().collect(),
         });
         all.collect()
     }
@@ -164,15 +167,17 @@ impl Open<'_> {
                 mine += 1;
                 let (cluster, user, rule) = about(user);
                 let reason = (cluster.clone(), rule.clone(), reason(*missing));
-                *self.backtest.reasons.entry(reason).or_default() += 1;
+                let (times, users) = self.backtest.reasons.entry(reason).or_default();
+                *times += 1;
+                users.insert(user.clone());
                 self.backtest.unknown.entry((cluster, user, rule)).or_default().insert(place);
             }
             // Beyond a thousand they are counted, not named.
             let more = judgement.unknown_count.saturating_sub(named);
             if only.is_none() && more > 0 {
                 let (cluster, _, rule) = about(String::new());
-                *self.backtest.reasons.entry((cluster, rule, "more, not named")).or_default() +=
-                    more;
+                let reason = (cluster, rule, "more, not named");
+                self.backtest.reasons.entry(reason).or_default().0 += more;
                 mine += more;
             }
             self.unknown += mine;

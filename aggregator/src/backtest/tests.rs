@@ -117,7 +117,9 @@ fn site(runs: &[Run], covered_days: i64) -> Site {
     let (done, lock) = rebuild::run(&archive, lock, &order, &Unwatched).unwrap();
     assert_eq!(done[0].runs, runs.len() as u64);
     let mut change = archive.change(lock).unwrap();
-    let covered = Window::new(Timestamp::new(NOW - covered_days * DAY), now).unwrap();
+    // The last collection was an hour ago.
+    let (from, to) = (NOW - covered_days * DAY, NOW - HOUR);
+    let covered = Window::new(Timestamp::new(from), Timestamp::new(to)).unwrap();
     change.manifest.clusters.get_mut("c1").unwrap().covered.add(covered);
     change.commit().unwrap();
     let config = Config::parse(Path::new("a.toml"), "time_zone = \"UTC\"").unwrap();
@@ -203,6 +205,7 @@ fn a_user_counts_once_a_step_and_a_job_once_at_all() {
     assert!(steps.iter().all(|step| step.covered && step.admins == 0 && step.advice == 0));
     let [unknown] = backtest.unknown().try_into().unwrap();
     assert_eq!((unknown.why, unknown.times), ("nobody measured it", 1));
+    assert_eq!(unknown.users, ["bob"]);
 }
 
 #[test]

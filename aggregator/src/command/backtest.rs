@@ -76,6 +76,16 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     let place = args.data_dir.clone().unwrap_or_else(|| config.archive.directory.clone());
     let archive = archive::open(&place, &config)?;
     let work = tokio::task::spawn_blocking(move || {
+        let manifest = archive.manifest()?;
+        if manifest.generation == 0 {
+            anyhow::bail!("{place}: is not there, or nothing was collected yet: steward collect");
+        }
+        let known: Vec<&str> = manifest.clusters.keys().map(String::as_str).collect();
+        if let Some(none) = args.cluster.iter().find(|name| !known.contains(&name.as_str())) {
+            let known = known.join(", ");
+            let why = format!("the archive has nothing of {none}; it has: {known}");
+            return Err(BadInput(why).into());
+        }
         let (config, progress) = (Arc::new(config), Progress::counting("judging", "steps"));
         let done = backtest::run(&config, &archive, &question, &shutdown, &progress);
         progress.end();

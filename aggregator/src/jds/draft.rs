@@ -277,6 +277,10 @@ fn list(value: &Value) -> Result<String, Refused> {
     if names.iter().any(|name| name == "*") {
         return Ok(quoted("all"));
     }
+    if names.iter().any(|name| name == "all") {
+        let why = "the name all means every one in Steward, so nothing is narrowed here";
+        return Err(unfit(why.to_owned()));
+    }
     let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
     Ok(format!("[{}]", names.join(", ")))
 }

@@ -105,9 +105,9 @@ fn instance(entry: &Entry, alert: &Alert, others: &[Draft], left: &mut Vec<Left>
     for (key, why) in draft.complete(keys) {
         tell(line, key, Reason::Missing, why);
     }
-    for (key, why) in special::after(&mut draft, keys) {
+    for (key, reason, why) in special::after(&mut draft, keys) {
         let at = keys.iter().find(|entry| entry.key == key).map_or(line, |entry| entry.place.line);
-        tell(at, key, Reason::Dead, why);
+        tell(at, key, reason, why);
     }
     if let Some(differs) = alert.differs {
         tell(line, "", Reason::Differs, differs.to_owned());

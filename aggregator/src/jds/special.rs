@@ -26,17 +26,23 @@ pub fn take(draft: &mut Draft, entry: &Entry, all: &[Entry]) -> Result<(), Refus
     }
 }
 
-/// Stages of `cancel-zero-gpu-jobs` that Job Defense Shield leaves out because another key is not
-/// there: they are taken away again, and named.
-pub fn after(draft: &mut Draft, keys: &[Entry]) -> Vec<(&'static str, String)> {
-    if draft.alert.rule != "cancel-zero-gpu-jobs" {
-        return Vec::new();
+/// What can be said only when all keys of an alert are known: those that have no effect because
+/// another is not there, and those without which it does not run.
+pub fn after(draft: &mut Draft, keys: &[Entry]) -> Vec<(&'static str, Reason, String)> {
+    match draft.alert.rule {
+        "cancel-zero-gpu-jobs" => stages(draft, keys),
+        "multinode-cpu-fragmentation" => fragments(keys),
+        _ => Vec::new(),
     }
+}
+
+/// Stages that Job Defense Shield leaves out are taken away again.
+fn stages(draft: &mut Draft, keys: &[Entry]) -> Vec<(&'static str, Reason, String)> {
     let has = |key: &str| keys.iter().any(|entry| entry.key == key);
     let mut dead = Vec::new();
     let mut drop = |key: &'static str, option: &'static str, needs: &str| {
         if has(key) && draft.set(option, Setting::Text("none".to_owned()), "").is_ok() {
-            dead.push((key, format!("has no effect there without {needs}")));
+            dead.push((key, Reason::Dead, format!("has no effect there without {needs}")));
         }
     };
     if !has("cancel_minutes") {
@@ -54,4 +60,23 @@ pub fn after(draft: &mut Draft, keys: &[Entry]) -> Vec<(&'static str, String)> {
         }
     }
     dead
+}
+
+/// It counts by the size of nodes, and then needs two shares, or by a number of cores alone.
+fn fragments(keys: &[Entry]) -> Vec<(&'static str, Reason, String)> {
+    let has = |key: &str| keys.iter().any(|entry| entry.key == key);
+    if has("cores_per_node_thres") {
+        return Vec::new();
+    }
+    let shares = [("cores_fraction", "0.5"), ("safety_fraction", "0.2")];
+    let missing = shares.into_iter().filter(|(key, _)| !has(key));
+    missing
+        .map(|(key, held)| {
+            let why = format!(
+                "Job Defense Shield does not run without it or cores_per_node_thres; Steward's {key} \
+                 = {held} holds"
+            );
+            (key, Reason::Missing, why)
+        })
+        .collect()
 }

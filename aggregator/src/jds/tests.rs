@@ -118,12 +118,15 @@ fn everything_else_is_named_with_its_line_and_why() {
         ("min_nodes_thres", Reason::Dead, "min_nodes"),
         ("eff_thres_pct: 160", Reason::Unfit, "efficiency = 1.6; expected a share from 0 to 1"),
         ("eff_tresh_pct", Reason::Unknown, "was eff_thres_pct"),
+        ("multinode-cpu-fragmentation", Reason::Missing, "safety_fraction = 0.2 holds"),
         ("first_warning_minutes: 30", Reason::Dead, "without cancel_minutes"),
     ] {
         let line = line(key);
         let found = done.left.iter().find(|one| one.line == line && one.reason == reason);
         let found = found.unwrap_or_else(|| panic!("{key} in line {line}: {:#?}", done.left));
-        assert_eq!(found.key, key.split(':').next().unwrap());
+        if reason != Reason::Missing {
+            assert_eq!(found.key, key.split(':').next().unwrap());
+        }
         assert!(found.why.contains(said), "{found:?}");
     }
     let taken = ["partitions", "cluster", "tb_hours_threshold", "cores_fraction", "enabled"];
@@ -142,9 +145,10 @@ fn everything_else_is_named_with_its_line_and_why() {
 fn what_is_missing_or_no_value_is_told_and_the_rest_is_taken() {
     let text = "zero-util-gpu-hours-1:\n  cluster: [a, b]\n  gpu_hours_threshold_user: many\n\
                 zero-util-gpu-hours 1:\n  partitions: [2]\n\
-                low-cpu-efficiency: 3\n";
+                low-cpu-efficiency: 3\n\
+                excessive-time-cpu:\n  partitions: [all]\n";
     let (listed, done) = converted(text);
-    assert_eq!(done.instances, 2);
+    assert_eq!(done.instances, 3);
     let one = named(&listed, "zero-util-gpu-hours-1");
     assert_eq!(one.instance.scope.clusters, ["a", "b"]);
     assert_eq!(
@@ -161,6 +165,7 @@ fn what_is_missing_or_no_value_is_told_and_the_rest_is_taken() {
     assert_eq!(told(2, "cluster"), Some(Reason::Differs), "it takes one only");
     assert_eq!(told(5, "partitions"), Some(Reason::Unfit));
     assert_eq!(told(6, ""), Some(Reason::Unfit));
+    assert_eq!(told(8, "partitions"), Some(Reason::Unfit), "a partition of that name");
     assert!(convert("a", &yaml::parse("[1]").unwrap()).is_none());
 }
 

@@ -61,7 +61,17 @@ const UNKNOWN: &[Field<Unknown>] = &[
     (always("rule", "Rule"), |one| Cell::text(&one.rule)),
     (drop(1, "cluster", "Cluster"), |one| Cell::text(&one.cluster)),
     (always("times", "Times"), |one| Cell::Count(one.times)),
+    (drop(2, "users_count", "Users"), |one| Cell::Count(one.users.len() as u64)),
+    (drop(3, "users", "Who"), |one| Cell::text(some(&one.users))),
 ];
+
+/// The first few names, and how many more there are.
+fn some(names: &[String]) -> String {
+    let few: Vec<&str> = names.iter().take(5).map(String::as_str).collect();
+    let more = names.len() - few.len();
+    let more = if more > 0 { format!(" +{more}") } else { String::new() };
+    few.join(", ") + &more
+}
 
 /// Who hears of a finding.
 fn audience(audience: Audience) -> &'static str {
