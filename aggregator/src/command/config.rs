@@ -35,11 +35,16 @@ enum What {
 #[allow(clippy::unused_async, reason = "as every command")]
 pub async fn run(args: Args, config: Config, _: Shutdown) -> anyhow::Result<Outcome> {
     let What::Check = args.what;
-    let mut text = summary(&config)?;
+    Ok(Outcome::done(told(&config)?))
+}
+
+/// What holds, and what is likely wrong with it.
+fn told(config: &Config) -> Result<String, ConfigError> {
+    let mut text = summary(config)?;
     for warning in config.warnings() {
         text += &format!("warning: {}\n", visible(&warning));
     }
-    Ok(Outcome::done(text))
+    Ok(text)
 }
 
 fn summary(config: &Config) -> Result<String, ConfigError> {
@@ -193,6 +198,18 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line:?} is not in\n{text}");
         }
+    }
+
+    #[test]
+    fn what_is_likely_wrong_is_a_line_of_its_own() {
+        let warnings = |config: &Config| {
+            let text = told(config).unwrap();
+            text.lines().filter(|line| line.starts_with("warning: ")).count()
+        };
+        let mut config = Config::default();
+        assert_eq!(warnings(&config), 1, "prometheus.url is not set");
+        config.prometheus.url = Some("http://mon:9090".to_owned());
+        assert_eq!(warnings(&config), 0);
     }
 
     #[test]

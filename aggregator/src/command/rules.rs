@@ -120,4 +120,13 @@ mod tests {
         assert_eq!(crate::command::code(&error), 2);
         assert!(error.to_string().contains("did you mean low-cpu"), "{error}");
     }
+
+    #[test]
+    fn a_narrow_screen_cuts_what_is_told_and_never_a_name() {
+        let config = Config::default();
+        let text = text(None, false, &config, Screen { width: 60, colour: false }).unwrap();
+        assert!(text.contains("multinode-cpu-fragmentation  on"), "{text}");
+        let rows = text.lines().take(1 + RULES.len());
+        assert!(rows.into_iter().all(|line| line.chars().count() <= 60), "{text}");
+    }
 }

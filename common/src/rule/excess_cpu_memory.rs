@@ -72,7 +72,11 @@ impl Rule for ExcessCpuMemory {
     }
 
     fn needs(&self) -> &'static [Need] {
-        &[Need::Accounting, Need::Memory]
+        if self.cores_fraction.is_some() || self.above_fair_share {
+            &[Need::Accounting, Need::Hardware, Need::Memory]
+        } else {
+            &[Need::Accounting, Need::Memory]
+        }
     }
 
     fn scope(&self) -> Scope {

@@ -48,7 +48,11 @@ impl Rule for LowGpuEfficiency {
     }
 
     fn needs(&self) -> &'static [Need] {
-        &[Need::Accounting, Need::Gpus]
+        if self.gpu_memory.is_some() {
+            &[Need::Accounting, Need::Gpus, Need::GpuMemory]
+        } else {
+            &[Need::Accounting, Need::Gpus]
+        }
     }
 
     fn scope(&self) -> Scope {
