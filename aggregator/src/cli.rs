@@ -26,6 +26,8 @@ Examples:
   steward status                 what the archive holds and lacks
   steward doctor                 whether everything is there that Steward needs
   steward config check           which settings hold
+  steward rules                  what jobs are judged by; 'steward rules NAME' explains one
+  steward backtest --rule NAME   who would have been told by a rule over the last months
   steward exporter --once        what each cluster has: allocated, idle or unusable, and why
   steward serve                  the service: see deploy/systemd/steward.service
   steward service status         how the service of this machine does"

@@ -2,6 +2,7 @@
 
 pub mod analyze;
 pub mod archive;
+pub mod backtest;
 pub mod cli;
 pub mod collect;
 pub mod command;
@@ -11,8 +12,10 @@ pub mod doctor;
 pub mod driver;
 pub mod evaluate;
 pub mod exporter;
+pub mod jds;
 pub mod jobs;
 pub mod keep;
+pub mod manual;
 pub mod now;
 pub mod output;
 pub mod purge;

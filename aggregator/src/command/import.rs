@@ -1,5 +1,7 @@
 //! `steward import`.
 
+mod jds;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,12 +21,14 @@ use crate::shutdown::Shutdown;
 /// How long to wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Take over the archive of another program.
+/// Take over the archive or the settings of another program.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steward collect --days 90                                      first what Slurm's database still has
-  steward import slurm-usage /data/slurm-usage --cluster tuxedo  then what only slurm-usage has")]
+  steward import slurm-usage /data/slurm-usage --cluster tuxedo  then what only slurm-usage has
+  steward import jds config.yaml                                 Job Defense Shield's alerts as rules
+  steward import jds config.yaml --output rules.toml             the same into a file that is new")]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -54,6 +58,23 @@ enum What {
         #[arg(long, value_name = "PLACE")]
         data_dir: Option<Location>,
     },
+    /// Write the alerts of Job Defense Shield as rules for steward.toml.
+    ///
+    /// The settings go to standard output or to a file, everything that could not be taken over is listed with its
+    /// line and the reason, on standard error where the settings are on standard output. Thresholds come over in
+    /// Steward's units, and what is left out means what it meant there. Ends with 3 if something could not be taken
+    /// over, which mail settings always are.
+    Jds {
+        /// Its configuration.
+        #[arg(value_name = "CONFIG.yaml")]
+        from: PathBuf,
+        /// Where to write the settings; a file that is there is left as it is.
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// One JSON object with the settings (toml) and what could not be taken over (left).
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Takes it over, and says what came of it.
@@ -61,7 +82,12 @@ enum What {
 /// # Errors
 /// If it cannot be done; then the archive is as it was.
 pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
-    let What::SlurmUsage { from, cluster, time_zone, data_dir } = args.what;
+    let (from, cluster, time_zone, data_dir) = match args.what {
+        What::SlurmUsage { from, cluster, time_zone, data_dir } => {
+            (from, cluster, time_zone, data_dir)
+        }
+        What::Jds { from, output, json } => return jds::run(&from, output.as_deref(), json),
+    };
     let place = data_dir.unwrap_or_else(|| config.archive.directory.clone());
     let archive = archive::open(&place, &config)?;
     let zone = time_zone.map_or_else(|| config.zone(), |zone| zone.0);

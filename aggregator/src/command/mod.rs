@@ -6,6 +6,7 @@
 pub mod analyze;
 pub mod archive;
 pub mod ask;
+pub mod backtest;
 pub mod collect;
 pub mod config;
 pub mod current;
@@ -17,6 +18,7 @@ pub mod jobs;
 pub mod nodes;
 pub mod now;
 pub mod report;
+pub mod rules;
 pub mod serve;
 pub mod service;
 pub mod status;
@@ -140,6 +142,7 @@ impl Command {
 commands! {
     Analyze analyze,
     Archive archive,
+    Backtest backtest,
     Collect collect,
     Config config,
     Current current,
@@ -152,6 +155,7 @@ commands! {
     Nodes nodes,
     Now now,
     Report report,
+    Rules rules,
     Serve serve,
     Service service,
     Status status,

@@ -6,6 +6,7 @@ mod gpus;
 mod rules;
 mod section;
 mod value;
+mod warning;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -21,8 +22,8 @@ pub use steward_common::span::Span;
 
 pub use evaluate::{Cost, Evaluate};
 pub use exporter::{Constant, Exporter, Families, Limits};
-pub use gpus::{Gpus, JobOf, Mapping};
-pub use rules::Rules;
+pub use gpus::{Gpus, JobOf, Mapping, Preset};
+pub use rules::{Listed, Rules};
 pub use section::{
     Archive, Collect, GroupSource, Groups, Prometheus, Pushgateway, S3, Serve, Slurm, Store,
 };

@@ -45,6 +45,19 @@ pub struct RuleSettings {
     options: BTreeMap<String, toml::Value>,
 }
 
+/// An instance, also one that is switched off.
+#[derive(Debug)]
+pub struct Listed {
+    /// The rule with its name, options and scope.
+    pub instance: Instance,
+    /// Whether it is looked at.
+    pub enabled: bool,
+    /// Whether the configuration speaks of it.
+    pub configured: bool,
+    /// The names of its node sets, if it is one of `specialized-nodes`.
+    pub sets: Vec<String>,
+}
+
 /// A name or several; `"all"` is the same as none.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(untagged)]
@@ -109,23 +122,35 @@ impl Set {
 }
 
 impl Rules {
-    /// The instances that hold: all rules in the order of their ids, then those with names of their
-    /// own.
+    /// All instances, those that are switched off too: all rules in the order of their ids, then
+    /// those with names of their own.
     ///
     /// # Errors
     /// Names the key that cannot be used, and says what could stand there.
-    pub fn instances(&self) -> Result<Vec<Instance>, ConfigError> {
-        let mut instances = Vec::new();
+    pub fn listed(&self) -> Result<Vec<Listed>, ConfigError> {
+        let mut all = Vec::new();
         let of_rules = RULES.iter().map(|(id, _)| (*id, self.0.get(*id)));
         let own = self.0.iter().filter(|(name, _)| rule::find(name).is_none());
+        let default = RuleSettings::default();
         for (name, settings) in of_rules.chain(own.map(|(name, own)| (name.as_str(), Some(own)))) {
-            let instance = match settings {
-                Some(settings) => settings.build(name)?,
-                None => rule::find(name).map(Instance::of),
-            };
-            instances.extend(instance);
+            let built = settings.unwrap_or(&default);
+            all.push(Listed {
+                instance: built.build(name)?,
+                enabled: built.enabled != Some(false),
+                configured: settings.is_some(),
+                sets: built.sets.keys().cloned().collect(),
+            });
         }
-        Ok(instances)
+        Ok(all)
+    }
+
+    /// Those that hold.
+    ///
+    /// # Errors
+    /// As [`Rules::listed`].
+    pub fn instances(&self) -> Result<Vec<Instance>, ConfigError> {
+        let all = self.listed()?.into_iter();
+        Ok(all.filter(|one| one.enabled).map(|one| one.instance).collect())
     }
 
     /// The names of instances that are switched off.
@@ -136,8 +161,8 @@ impl Rules {
 }
 
 impl RuleSettings {
-    /// The instance; `None` if it is switched off. It must make sense all the same.
-    fn build(&self, name: &str) -> Result<Option<Instance>, ConfigError> {
+    /// The instance. One that is switched off must make sense all the same.
+    fn build(&self, name: &str) -> Result<Instance, ConfigError> {
         let refuse = |key: &str, message: String| {
             let key = if key.is_empty() {
                 format!("rules.{name}")
@@ -175,8 +200,7 @@ impl RuleSettings {
             })?;
         }
         let scope = self.scope(&*rule).map_err(|(key, message)| refuse(key, message))?;
-        let instance = Instance { name: name.to_owned(), rule, scope };
-        Ok((self.enabled != Some(false)).then_some(instance))
+        Ok(Instance { name: name.to_owned(), rule, scope })
     }
 
     fn specialized(&self, id: &str) -> Result<Box<dyn Rule>, (String, String)> {

@@ -193,7 +193,7 @@ fn one(
     let (mut gathering, refused) =
         sources.archive.consistently(|manifest| -> anyhow::Result<_> {
             let empty = Gathering::new(cluster.clone(), window, sources.now, hardware.clone());
-            archived(sources.archive, manifest, &cluster, window, empty, known.as_ref())
+            archived(sources, manifest, &cluster, window, empty, known.as_ref())
         })?;
     refused.tell(&mut troubles);
     add_running(&mut gathering, running, sources.now, &mut troubles);
@@ -273,10 +273,11 @@ fn keys(queue: &[CurrentJob]) -> HashSet<JobKey> {
     queue.iter().filter(|job| !job.state.is_pending()).filter_map(key).collect()
 }
 
-/// Gathers ended jobs, and, with `known`, those that have not ended and are not known; `None` if a
-/// writer was quicker.
+/// Gathers jobs that have ended by now, and, with `known`, those that have not ended and are not
+/// known; `None` if a writer was quicker. Where "now" is a moment of the past, a job that ended
+/// later had used nothing that is known by then.
 fn archived(
-    archive: &Archive,
+    sources: &Sources<'_>,
     manifest: &Manifest,
     cluster: &ClusterName,
     window: Window,
@@ -287,6 +288,9 @@ fn archived(
     let mut refused = Refused::default();
     let mut take = |mut job: Job, comment: &str, gathering: &mut Gathering| {
         let id = job.key.id;
+        if job.end.is_some_and(|end| end > sources.now) {
+            return;
+        }
         match reader.read(comment) {
             Ok(Some(summary)) => summary.add_to(&mut job, gathering.names()),
             Ok(None) => {}
@@ -296,14 +300,15 @@ fn archived(
             refused.add(id, format!("is not judged: {error}"));
         }
     };
-    let mut all = archive.ended(manifest, cluster.as_str(), window, &mut gathering, &mut take)?;
+    let (archive, name) = (sources.archive, cluster.as_str());
+    let mut all = archive.ended(manifest, name, window, &mut gathering, &mut take)?;
     if let Some(known) = known {
         let mut new = |job: Job, comment: &str, gathering: &mut Gathering| {
             if !known.contains(&job.key) {
                 take(job, comment, gathering);
             }
         };
-        all &= archive.unended(manifest, cluster.as_str(), window, &mut gathering, &mut new)?;
+        all &= archive.unended(manifest, name, window, &mut gathering, &mut new)?;
     }
     Ok(all.then_some((gathering, refused)))
 }

@@ -43,18 +43,28 @@ impl Period {
         };
         let from = match self.starttime {
             Some(start) => moment(start)?,
-            None => {
-                let days = jiff::Span::new().days(self.days.unwrap_or(default));
-                let last = jiff::Timestamp::from_second(to.get()).map_err(bad)?;
-                let first = last.to_zoned(zone.clone()).date().checked_sub(days).map_err(bad)?;
-                moment(first.into())?
-            }
+            None => midnight_before(to, self.days.unwrap_or(default), zone).map_err(bad)?,
         };
         let empty = || {
             BadInput("the window is empty: --starttime must be before --endtime and now".to_owned())
         };
         Window::new(from, to).ok_or_else(empty)
     }
+}
+
+/// Midnight on the site's clocks so many days before the day of a moment.
+///
+/// # Errors
+/// If the calendar does not reach so far.
+pub fn midnight_before(
+    moment: Timestamp,
+    days: u16,
+    zone: &TimeZone,
+) -> Result<Timestamp, jiff::Error> {
+    let last = jiff::Timestamp::from_second(moment.get())?.to_zoned(zone.clone()).date();
+    let first = last.checked_sub(jiff::Span::new().days(days))?;
+    let midnight = first.to_zoned(zone.clone())?.timestamp();
+    Ok(Timestamp::new(midnight.as_second()))
 }
 
 #[cfg(test)]

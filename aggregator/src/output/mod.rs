@@ -1,6 +1,7 @@
 //! Types turned into outside text or action.
 
 pub mod archive;
+pub mod backtest;
 pub mod csv;
 pub mod current;
 pub mod doctor;
@@ -9,6 +10,7 @@ pub mod exporter;
 pub mod findings;
 pub mod format;
 pub mod html;
+pub mod jds;
 pub mod jobs;
 pub mod json;
 pub mod markdown;
@@ -25,3 +27,4 @@ pub mod sheet;
 pub mod table;
 pub mod tables;
 pub mod terminal;
+pub mod verdicts;

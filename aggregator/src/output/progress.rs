@@ -13,16 +13,23 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Nothing done yet.
+    /// Nothing done yet; it is counted in days.
     #[must_use]
     pub fn new(what: &'static str) -> Progress {
+        Progress::counting(what, "days")
+    }
+
+    /// The same, counted in something else.
+    #[must_use]
+    pub fn counting(what: &'static str, parts: &'static str) -> Progress {
         let bar = if std::io::stderr().is_terminal() {
             ProgressBar::new(0)
         } else {
             ProgressBar::hidden()
         };
-        let template = "{prefix} {bar:30} {pos} of {len} days, {msg} {elapsed}";
-        if let Ok(style) = ProgressStyle::with_template(template) {
+        let template =
+            format!("{{prefix}} {{bar:30}} {{pos}} of {{len}} {parts}, {{msg}} {{elapsed}}");
+        if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(style);
         }
         bar.set_prefix(what);

@@ -1,111 +1,199 @@
-//! What an evaluation found, for Prometheus.
+//! `steward rules`: a table of all instances, and the manual of one.
 
-use std::fmt;
+use serde_json::{Value, json};
+use steward_common::rule::Rule;
 
-use steward_common::exposition::{header, line};
-use steward_common::metric::{MetricDef, rules};
-use steward_common::rule::{Audience, Instance};
+use super::plain::{cut, padded, visible, width};
+use super::screen::{Screen, Style};
+use super::terminal::wrapped;
+use crate::config::Listed;
+use crate::manual::{self, or_none};
 
-use crate::evaluate::{Judged, Judgement, Trouble, coverage};
-use crate::output::findings::audience;
+/// Space between columns, and the most that the jobs of an instance take.
+const GAP: &str = "  ";
+const SCOPE: usize = 30;
 
-/// How many nodes are named.
-const NODES: usize = 100;
+fn state(one: &Listed) -> &'static str {
+    if one.enabled { "on" } else { "off" }
+}
 
-/// Values of one metric, with their labels.
-type Values<'a> = Vec<(Vec<&'a str>, f64)>;
-
-/// A page about the last evaluation.
-///
-/// # Errors
-/// Writing to a string does not fail.
-pub fn page(
-    judged: &[Judged],
-    instances: &[Instance],
-    troubles: &[Trouble],
-) -> Result<String, fmt::Error> {
-    let mut out = String::new();
-    let mut put = |def: &MetricDef, values: Values<'_>| -> fmt::Result {
-        header(&mut out, def)?;
-        values.iter().try_for_each(|(labels, value)| line(&mut out, def, labels, *value))
+/// All instances, a line each. Names are for typing, so they are never cut.
+#[must_use]
+pub fn list(listed: &[Listed], screen: Screen) -> String {
+    let rows: Vec<[String; 4]> = listed.iter().map(row).collect();
+    let heads = ["Name", "", "Jobs", "What it is about"].map(str::to_owned);
+    let widest = |at: usize| {
+        let cells = rows.iter().chain([&heads]).filter_map(|row| row.get(at));
+        cells.map(|cell| width(cell)).max().unwrap_or(0)
     };
-    let of_clusters = |value: &dyn Fn(&Judged) -> Option<f64>| -> Values<'_> {
-        let one = |judged| Some((vec![name(judged)], value(judged)?));
-        judged.iter().filter_map(one).collect()
+    let before = [widest(0), widest(1), widest(2).min(SCOPE)];
+    let used: usize = before.iter().map(|width| width + GAP.len()).sum();
+    let rest = screen.width.saturating_sub(used);
+    let line = |row: &[String; 4]| {
+        let widths = before.into_iter().chain([rest]);
+        let cells =
+            row.iter().zip(widths).map(|(cell, width)| padded(&cut(cell, width), width, false));
+        cells.collect::<Vec<_>>().join(GAP).trim_end().to_owned() + "\n"
     };
-    let of_rules = |value: &dyn Fn(&Judgement) -> Option<f64>| -> Values<'_> {
-        let all = judged.iter().flat_map(|judged| {
-            let judgements = instances.iter().zip(&judged.judgements);
-            judgements.map(move |(instance, judgement)| (judged, instance, judgement))
-        });
-        all.filter_map(|(judged, instance, judgement)| {
-            Some((vec![name(judged), instance.name.as_str()], value(judgement.as_ref()?)?))
+    let mut text = screen.paint(Style::Bold, line(&heads).trim_end()) + "\n";
+    rows.iter().for_each(|row| text += &line(row));
+    let on = listed.iter().filter(|one| one.enabled).count();
+    let note = format!("{on} of {} are on. 'steward rules NAME' explains one.", listed.len());
+    text + "\n" + &screen.paint(Style::Dim, &note) + "\n"
+}
+
+fn row(one: &Listed) -> [String; 4] {
+    let (name, id) = (&one.instance.name, one.instance.rule.id().as_str());
+    let of = if name == id { String::new() } else { format!("[{id}] ") };
+    [
+        visible(name),
+        state(one).to_owned(),
+        visible(&manual::in_short(&one.instance.scope)),
+        of + manual::what(&one.instance),
+    ]
+}
+
+/// The same for programs.
+#[must_use]
+pub fn list_json(listed: &[Listed]) -> String {
+    let row = |one: &Listed| {
+        json!({
+            "name": one.instance.name,
+            "rule": one.instance.rule.id().as_str(),
+            "state": state(one),
+            "configured": one.configured,
+            "scope": manual::in_short(&one.instance.scope),
+            "what": manual::what(&one.instance),
         })
-        .collect()
     };
-    put(&rules::EVALUATE_JOBS, of_clusters(&|one| Some(count(one.gathered.facts.jobs().len()))))?;
-    let measured: Vec<_> =
-        judged.iter().map(|one| (one, coverage::by_partition(&one.gathered.facts))).collect();
-    let measured = measured.iter().flat_map(|(one, shares)| {
-        shares.iter().map(|((partition, kind), share)| {
-            (vec![name(one), partition.as_str(), kind.name()], *share)
-        })
-    });
-    put(&rules::EVALUATE_MEASURED, measured.collect())?;
-    let of_all = troubles.iter().filter(|trouble| trouble.cluster.is_none()).count();
-    let mut failed = of_clusters(&|one| {
-        let of = |trouble: &&Trouble| trouble.cluster.as_ref() == Some(&one.gathered.facts.cluster);
-        Some(count(troubles.iter().filter(of).count()))
-    });
-    failed.push((vec![""], count(of_all)));
-    put(&rules::EVALUATE_TROUBLES, failed)?;
-    put(
-        &rules::NODES_WITHOUT_AGENT,
-        of_clusters(&|one| one.gathered.silent.as_ref().map(|nodes| count(nodes.len()))),
-    )?;
-    let silent = judged.iter().flat_map(|one| {
-        let nodes = one.gathered.silent.iter().flatten().take(NODES);
-        nodes.map(|node| (vec![name(one), node.as_str()], 1.0))
-    });
-    put(&rules::NODE_WITHOUT_AGENT, silent.collect())?;
-    put(&rules::RULE_BILLING_HOURS, of_rules(&waste))?;
-    let mut findings = Vec::new();
-    for told in [Audience::User, Audience::Administrators, Audience::Advice] {
-        for (mut labels, value) in of_rules(&|judgement| Some(told_to(judgement, told))) {
-            labels.push(audience(told));
-            findings.push((labels, value));
+    super::json::text(&json!({ "rules": listed.iter().map(row).collect::<Vec<_>>() }))
+}
+
+/// The paragraphs of a rule's manual.
+const HEADS: [&str; 3] = ["What it looks at", "Why it matters", "What to do"];
+
+/// The manual of an instance, for people.
+#[must_use]
+pub fn manual(one: &Listed, screen: Screen) -> String {
+    let mut page = Page { screen, text: String::new() };
+    let (name, rule) = (&one.instance.name, &one.instance.rule);
+    let of = if name == rule.id().as_str() { String::new() } else { format!(", {}", rule.id()) };
+    page.text = format!("{} ({}{of})\n", screen.paint(Style::Bold, &visible(name)), state(one));
+    for (head, paragraph) in HEADS.iter().zip(rule.doc().lines()) {
+        page.head(head);
+        page.lines(paragraph, 2);
+    }
+    page.head("Jobs that it is about (* as the site has it)");
+    let changed = manual::changed_scope(&one.instance);
+    for (key, value) in manual::scope(&one.instance.scope) {
+        let was = changed.iter().find(|((known, _), _)| *known == key).map(|(_, was)| was.as_str());
+        page.setting(key, &value, was, "");
+    }
+    page.head("Options (* as the site has it)");
+    for setting in manual::settings(&one.instance) {
+        let was = setting.is_changed().then(|| or_none(setting.default.as_deref()));
+        let value = or_none(setting.shown.value.as_deref());
+        page.setting(setting.shown.name, value, was, setting.shown.expected);
+        page.lines(setting.shown.doc, 6);
+    }
+    page.head("What must be known");
+    for line in needs(&**rule) {
+        page.lines(&line, 2);
+    }
+    page.head("In steward.toml");
+    for line in manual::example(one).lines() {
+        page.text += &format!("  {}\n", visible(line));
+    }
+    page.text
+}
+
+/// The data that a rule needs, and how much of it.
+fn needs(rule: &dyn Rule) -> Vec<String> {
+    let mut lines: Vec<String> = rule.needs().iter().map(|need| need.what().to_owned()).collect();
+    let value = |name: &str| rule.list().into_iter().find(|one| one.name == name)?.value;
+    if let Some(share) = value("coverage") {
+        lines.push(format!(
+            "A job of which less than {share} was measured (coverage) is not judged."
+        ));
+    }
+    if let Some(share) = value("hours_coverage") {
+        lines.push(format!(
+            "Of a user of whose hours less than {share} are known (hours_coverage) nothing is said \
+             that needs them; that is shown as no data."
+        ));
+    }
+    lines
+}
+
+struct Page {
+    screen: Screen,
+    text: String,
+}
+
+impl Page {
+    fn head(&mut self, text: &str) {
+        self.text += &format!("\n{}\n", self.screen.paint(Style::Bold, text));
+    }
+
+    fn lines(&mut self, text: &str, indent: usize) {
+        let room = self.screen.width.saturating_sub(indent).max(20);
+        for line in wrapped(text, room).lines() {
+            self.text += &format!("{:indent$}{line}\n", "");
         }
     }
-    put(&rules::RULE_FINDINGS, findings)?;
-    put(&rules::RULE_NO_DATA, of_rules(&|one| Some(one.unknown_count as f64)))?;
-    Ok(out)
-}
 
-fn name(judged: &Judged) -> &str {
-    judged.gathered.facts.cluster.as_str()
-}
-
-#[allow(clippy::cast_precision_loss, reason = "counts of things that fit into memory")]
-fn count(number: usize) -> f64 {
-    number as f64
-}
-
-/// Billing hours, where they are known of any finding.
-fn waste(judgement: &Judgement) -> Option<f64> {
-    let known = judgement.findings.iter().filter_map(|(_, finding)| finding.billing_hours());
-    known.reduce(|sum, more| sum + more)
-}
-
-fn told_to(judgement: &Judgement, told: Audience) -> f64 {
-    let of = |audience| {
-        let there = judgement.findings.iter().filter(|(_, found)| found.audience == audience);
-        there.count()
-    };
-    let (users, administrators) = (count(of(Audience::User)), count(of(Audience::Administrators)));
-    match told {
-        Audience::User => users,
-        Audience::Administrators => administrators,
-        // Of advice only the worst is kept.
-        Audience::Advice => judgement.found as f64 - users - administrators,
+    /// `* key = value`, what was shipped if it was changed, and what may stand there.
+    fn setting(&mut self, key: &str, value: &str, was: Option<&str>, expected: &str) {
+        let mark = if was.is_some() { "*" } else { " " };
+        let was = was.map(|was| format!("shipped: {was}"));
+        let more: Vec<&str> = was.as_deref().into_iter().chain([expected]).collect();
+        let more: Vec<&str> = more.into_iter().filter(|text| !text.is_empty()).collect();
+        let more = if more.is_empty() { String::new() } else { format!("  ({})", more.join("; ")) };
+        let line = format!("{key} = {}{more}", visible(value));
+        let room = self.screen.width.saturating_sub(4).max(20);
+        for (at, line) in wrapped(&line, room).lines().enumerate() {
+            let before = if at == 0 { format!("  {mark} ") } else { " ".repeat(8) };
+            self.text += &format!("{before}{}\n", line.trim_end());
+        }
     }
+}
+
+/// The same for programs.
+#[must_use]
+pub fn manual_json(one: &Listed) -> String {
+    let rule = &one.instance.rule;
+    let mut paragraphs = rule.doc().lines();
+    let shipped = manual::scope(&rule.scope());
+    let scope = manual::scope(&one.instance.scope).into_iter().zip(shipped);
+    let scope: Vec<Value> = scope
+        .map(|((key, value), (_, default))| {
+            json!({ "name": key, "changed": value != default, "value": value, "default": default })
+        })
+        .collect();
+    let options: Vec<Value> = manual::settings(&one.instance)
+        .into_iter()
+        .map(|setting| {
+            json!({
+                "name": setting.shown.name,
+                "doc": setting.shown.doc,
+                "expected": setting.shown.expected,
+                "changed": setting.is_changed(),
+                "value": setting.shown.value,
+                "default": setting.default,
+            })
+        })
+        .collect();
+    super::json::text(&json!({
+        "name": one.instance.name,
+        "rule": rule.id().as_str(),
+        "state": state(one),
+        "what": paragraphs.next(),
+        "why": paragraphs.next(),
+        "what_to_do": paragraphs.next(),
+        "scope": scope,
+        "options": options,
+        "sets": one.sets,
+        "needs": rule.needs().iter().map(|need| need.what()).collect::<Vec<_>>(),
+        "example": manual::example(one),
+    }))
 }

@@ -10,7 +10,7 @@ use super::task::Setup;
 use crate::archive;
 use crate::evaluate::window::Period;
 use crate::evaluate::{Judged, Sources, gather, judge};
-use crate::output::rules;
+use crate::output::verdicts;
 use crate::shutdown::Shutdown;
 
 /// Evaluates, and puts up what was found. What could not be asked is said and counted; the rest is
@@ -40,7 +40,7 @@ pub async fn run(setup: Setup, shutdown: Shutdown) -> anyhow::Result<()> {
         for trouble in &troubles {
             tracing::warn!("evaluation: {trouble}");
         }
-        let page = rules::page(&judged, &instances, &troubles)?;
+        let page = verdicts::page(&judged, &instances, &troubles)?;
         *setup.counts.rules.lock().unwrap_or_else(PoisonError::into_inner) = page;
         Ok(())
     });

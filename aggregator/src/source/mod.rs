@@ -6,3 +6,4 @@ pub mod prometheus;
 pub mod promql;
 pub mod pushgateway;
 pub mod slurm;
+pub mod yaml;

@@ -15,7 +15,7 @@ use super::measure::{self, Missing};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
 use super::usage::{GpuUsage, Idle};
-use super::{Rule, RuleId, Subject, Verdict, Why};
+use super::{Need, Rule, RuleId, Subject, Verdict, Why};
 
 const fn minutes(minutes: u64) -> Duration {
     Duration::from_secs(60 * minutes)
@@ -83,6 +83,10 @@ impl Rule for CancelZeroGpuJobs {
          judged.\n\
          Such a job keeps GPUs from others now, and can still be stopped.\n\
          Look whether the program uses the GPU at all, and release it between two uses."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Queue, Need::TimeLimits, Need::Gpus]
     }
 
     fn scope(&self) -> Scope {

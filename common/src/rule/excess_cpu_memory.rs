@@ -10,7 +10,7 @@ use super::measure::{self, Coverage, Missing, Used};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
 use super::spread::{mean, median};
-use super::{Part, Rule, RuleId, Subject, Verdict, Why};
+use super::{Need, Part, Rule, RuleId, Subject, Verdict, Why};
 
 options! {
     /// Users who ask for much more memory than they use.
@@ -69,6 +69,14 @@ impl Rule for ExcessCpuMemory {
          Memory that one job holds and does not use leaves CPUs beside it idle, because no other \
          job fits.\n\
          Ask for the most that a job of the kind has used, and a fifth more."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        if self.cores_fraction.is_some() || self.above_fair_share {
+            &[Need::Accounting, Need::Hardware, Need::Memory]
+        } else {
+            &[Need::Accounting, Need::Memory]
+        }
     }
 
     fn scope(&self) -> Scope {

@@ -3,7 +3,7 @@
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
 use super::time_limits::{Bounds, excessive};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// Users whose gpu jobs ask for much more time than they need.
@@ -39,6 +39,10 @@ impl Rule for ExcessiveTimeGpu {
          A job that asks for a shorter time starts earlier, because it fits into gaps; and the \
          scheduler can plan for others.\n\
          Ask for the longest time that a job of the kind has taken, and a fifth more."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::TimeLimits]
     }
 
     fn scope(&self) -> Scope {

@@ -8,7 +8,7 @@ use super::facts::Job;
 use super::finding::{Audience, Figures, Finding, Hit, Value};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
-use super::{Part, Rule, RuleId, Subject, Verdict, Why};
+use super::{Need, Part, Rule, RuleId, Subject, Verdict, Why};
 
 options! {
     /// The same job, again and again, failing.
@@ -38,6 +38,10 @@ impl Rule for FailureLoop {
          What does not work the twentieth time needs a change, not another job; and each of them \
          kept nodes busy.\n\
          Stop the loop, make one job work, then go on."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting]
     }
 
     fn scope(&self) -> Scope {

@@ -8,7 +8,7 @@ use super::measure::{self, Missing};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
 use super::search::{Found, by_user, gpu_hours};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// Jobs for which a smaller GPU, or a slice of one, would do.
@@ -49,6 +49,10 @@ impl Rule for GpuModelTooPowerful {
          the large GPUs in its scope. Jobs that ran out of memory do not count.\n\
          Others wait for the large GPUs, while smaller ones, or slices, would do for these jobs.\n\
          Ask for a smaller GPU or a slice; or give the GPU more to do."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::Memory, Need::Gpus, Need::GpuMemory]
     }
 
     fn scope(&self) -> Scope {

@@ -9,7 +9,7 @@ use super::finding::{Audience, Figures, Finding, Hit, Value};
 use super::measure::{self, Missing};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// GPUs that are held by a job in which nothing runs.
@@ -36,6 +36,10 @@ impl Rule for GpuWithoutProcess {
          Nothing can come of them any more, unless somebody comes back to a session; no exporter \
          of GPUs sees them, because no process is there to be seen.\n\
          End sessions (salloc) that are not used; they end with the shell."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Queue, Need::Processes]
     }
 
     fn scope(&self) -> Scope {

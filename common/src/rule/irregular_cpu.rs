@@ -6,7 +6,7 @@ use super::finding::{Figures, Value};
 use super::measure::{self, Missing};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// A job that needs its CPUs only at times.
@@ -34,6 +34,10 @@ impl Rule for IrregularCpu {
         "CPUs of a job that were busy on average, of those that were busy at most, over all nodes.\n\
          A job that needs many CPUs for a part of its time holds them for all of it.\n\
          Cut the job into pieces, each with the CPUs that it needs."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::Processes]
     }
 
     fn scope(&self) -> Scope {

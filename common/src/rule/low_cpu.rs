@@ -6,7 +6,7 @@ use super::finding::{Figures, Value};
 use super::measure::{self, Missing};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// A job that uses little of its CPUs.
@@ -34,6 +34,10 @@ impl Rule for LowCpu {
         "CPU time used of the CPU time held, over all nodes of a job.\n\
          CPUs that are held and not used do nobody any good.\n\
          Ask for as many CPUs as the program keeps busy."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::CpuTime]
     }
 
     fn scope(&self) -> Scope {

@@ -4,7 +4,7 @@ use super::efficiency::{Bounds, Resource, low};
 use super::facts::Job;
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// Users who hold many CPU-hours and use few of them.
@@ -44,6 +44,10 @@ impl Rule for LowCpuEfficiency {
          CPUs that wait for one another, for files or for nothing are kept from others.\n\
          Find out how many CPUs make the program faster, and ask for no more; look for time lost \
          with files."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::CpuTime]
     }
 
     fn scope(&self) -> Scope {

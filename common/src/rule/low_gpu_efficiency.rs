@@ -5,7 +5,7 @@ use super::facts::Job;
 use super::measure;
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// Users who hold many GPU-hours and use few of them.
@@ -45,6 +45,14 @@ impl Rule for LowGpuEfficiency {
          GPUs are the scarcest thing on most clusters.\n\
          Feed the GPU faster: more workers that load data, larger batches, data on a fast disk; \
          or share one GPU, or take a smaller one."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        if self.gpu_memory.is_some() {
+            &[Need::Accounting, Need::Gpus, Need::GpuMemory]
+        } else {
+            &[Need::Accounting, Need::Gpus]
+        }
     }
 
     fn scope(&self) -> Scope {

@@ -6,7 +6,7 @@ use super::finding::{Figures, Value};
 use super::measure::{self, Missing};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// A job that uses little of its memory.
@@ -35,6 +35,10 @@ impl Rule for LowMemory {
          Memory that is held and not used keeps other jobs from the node, and makes this one wait \
          longer.\n\
          Ask for the most that was used, and a fifth more."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::Memory]
     }
 
     fn scope(&self) -> Scope {

@@ -8,7 +8,7 @@ use super::efficiency::{Ranked, Resource, ranked};
 use super::finding::{Audience, Figures, Finding};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
-use super::{Missing, Rule, RuleId, Subject, Verdict, Why};
+use super::{Missing, Need, Rule, RuleId, Subject, Verdict, Why};
 
 options! {
     /// The users with the most CPU- or GPU-hours, if they use few of them.
@@ -49,6 +49,10 @@ impl Rule for LowXpuEfficiency {
          less of them than they should: both in one list.\n\
          Few users hold most of a cluster; a word with them is worth the most.\n\
          See low-cpu-efficiency and low-gpu-efficiency."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::CpuTime, Need::Gpus]
     }
 
     fn scope(&self) -> Scope {

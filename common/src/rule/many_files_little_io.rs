@@ -8,7 +8,7 @@ use super::finding::{Figures, Value};
 use super::measure::{self, Missing};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// A job with many open files that moves little with each.
@@ -37,6 +37,10 @@ impl Rule for ManyFilesLittleIo {
          written is the larger of what the program asked for and what was moved.\n\
          A file costs a shared file system more than its content does, if the content is small.\n\
          Put small files into an archive or a database, or onto the node's own disk."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::Processes]
     }
 
     fn scope(&self) -> Scope {

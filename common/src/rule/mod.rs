@@ -36,6 +36,7 @@ pub mod many_files_little_io;
 pub mod measure;
 pub mod multinode_cpu_fragmentation;
 pub mod multinode_gpu_fragmentation;
+pub mod need;
 pub mod option;
 pub mod portfolio;
 #[cfg(test)]
@@ -63,6 +64,7 @@ pub use facts::{Facts, Gathering, Hardware, Job, JobKey, NodeSize};
 pub use finding::{Audience, Figures, Finding, Hit, Value};
 pub use instance::Instance;
 pub use measure::Missing;
+pub use need::Need;
 pub use option::{Options, SetError, Setting, Share};
 pub use portfolio::{Portfolio, Scope, Totals};
 pub use usage::{Figure, GpuUsage, Idle, NodeUsage, Origin, Usage, Utilisation, Work};
@@ -169,6 +171,9 @@ pub trait Rule: Options + fmt::Debug + Send + Sync {
 
     /// The jobs that it is about unless the site says otherwise.
     fn scope(&self) -> Scope;
+
+    /// What must be known for it.
+    fn needs(&self) -> &'static [Need];
 
     /// Whether it compares users with one another (the top ten of something), so that what others do
     /// can change a verdict.

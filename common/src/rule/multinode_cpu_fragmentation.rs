@@ -9,7 +9,7 @@ use super::measure::{self, Missing};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
 use super::search::{Found, by_user, cpu_hours};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// CPU jobs that are spread over more nodes than they need.
@@ -49,6 +49,10 @@ impl Rule for MultinodeCpuFragmentation {
          A job on fewer nodes starts earlier and has less to send over the network; jobs that need \
          whole nodes find some.\n\
          Ask for nodes and tasks per node (--nodes, --ntasks-per-node) instead of tasks alone."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::Hardware, Need::ByNode]
     }
 
     fn scope(&self) -> Scope {

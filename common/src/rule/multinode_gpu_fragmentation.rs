@@ -7,7 +7,7 @@ use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
 use super::search::{Found, by_user, gpu_hours};
 use super::usage::Idle;
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// GPU jobs that are spread over nodes which they do not fill.
@@ -37,6 +37,10 @@ impl Rule for MultinodeGpuFragmentation {
          GPUs of one node exchange data much faster than those of several, and jobs that need a \
          whole node find none.\n\
          Ask for all GPUs of a node before asking for another node."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::Hardware, Need::Gpus]
     }
 
     fn scope(&self) -> Scope {

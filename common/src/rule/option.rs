@@ -105,12 +105,15 @@ pub trait Options {
 /// A type that an option can have.
 pub(super) trait Field: Sized {
     const EXPECTED: &'static str;
+    /// The same for an option that may have no value.
+    const OR_NONE: &'static str;
     fn read(setting: &Setting) -> Option<Self>;
     fn show(&self) -> Option<String>;
 }
 
 impl Field for bool {
     const EXPECTED: &'static str = "true or false";
+    const OR_NONE: &'static str = "true, false or \"none\"";
 
     fn read(setting: &Setting) -> Option<bool> {
         if let Setting::Flag(flag) = setting { Some(*flag) } else { None }
@@ -123,6 +126,7 @@ impl Field for bool {
 
 impl Field for f64 {
     const EXPECTED: &'static str = "a number that is not negative";
+    const OR_NONE: &'static str = "a number that is not negative, or \"none\"";
 
     fn read(setting: &Setting) -> Option<f64> {
         let Setting::Number(number) = setting else { return None };
@@ -136,6 +140,7 @@ impl Field for f64 {
 
 impl Field for u32 {
     const EXPECTED: &'static str = "a whole number that is not negative";
+    const OR_NONE: &'static str = "a whole number that is not negative, or \"none\"";
 
     #[allow(clippy::cast_sign_loss, reason = "the range is checked")]
     fn read(setting: &Setting) -> Option<u32> {
@@ -151,6 +156,7 @@ impl Field for u32 {
 
 impl Field for Share {
     const EXPECTED: &'static str = "a share from 0 to 1";
+    const OR_NONE: &'static str = "a share from 0 to 1, or \"none\"";
 
     fn read(setting: &Setting) -> Option<Share> {
         f64::read(setting).and_then(Share::new)
@@ -163,6 +169,7 @@ impl Field for Share {
 
 impl Field for Duration {
     const EXPECTED: &'static str = "a length of time such as 30m or 24h";
+    const OR_NONE: &'static str = "a length of time such as 30m or 24h, or \"none\"";
 
     fn read(setting: &Setting) -> Option<Duration> {
         let Setting::Text(text) = setting else { return None };
@@ -175,9 +182,13 @@ impl Field for Duration {
 }
 
 impl<T: Field> Field for Option<T> {
-    const EXPECTED: &'static str = T::EXPECTED;
+    const EXPECTED: &'static str = T::OR_NONE;
+    const OR_NONE: &'static str = T::OR_NONE;
 
     fn read(setting: &Setting) -> Option<Option<T>> {
+        if matches!(setting, Setting::Text(text) if text == "none") {
+            return Some(None);
+        }
         T::read(setting).map(Some)
     }
 
@@ -277,8 +288,11 @@ mod tests {
         sample.set("time", Setting::Text("2h".into())).unwrap();
         sample.set("most", Setting::Number(3.0)).unwrap();
         assert_eq!((sample.time, sample.most), (Duration::from_secs(7200), Some(3)));
+        sample.set("most", Setting::Text("none".into())).unwrap();
+        assert_eq!(sample.most, None, "what may be left out can be taken away again");
         let before = sample.clone();
         for (name, value) in [
+            ("ratio", Setting::Text("none".into())),
             ("ratio", Setting::Number(1.01)),
             ("ratio", Setting::Number(f64::NAN)),
             ("ratio", Setting::Text("0.2".into())),

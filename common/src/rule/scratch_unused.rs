@@ -8,7 +8,7 @@ use super::finding::{Figures, Value};
 use super::measure::{self, Missing};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// A job with much I/O that does without scratch.
@@ -38,6 +38,10 @@ impl Rule for ScratchUnused {
          Scratch is made for such work; home and project directories are slow at it, and slow for \
          everybody meanwhile.\n\
          Copy what is needed to scratch, work there, and copy the results back."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::Processes]
     }
 
     fn scope(&self) -> Scope {

@@ -6,7 +6,7 @@ use super::measure::{self, Missing};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
 use super::search::{Found, by_user, cpu_hours, keep_top};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// Programs that use one core of several.
@@ -45,6 +45,10 @@ impl Rule for SerialAllocatingMultiple {
          that cannot use more.\n\
          The other cores are lost to everybody, and the job does not run faster for them.\n\
          Ask for one core; if memory is what is needed, ask for memory."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::CpuTime]
     }
 
     fn scope(&self) -> Scope {

@@ -6,7 +6,7 @@ use super::facts::Job;
 use super::finding::{Audience, Figures, Finding, Hit, Value};
 use super::option::options;
 use super::portfolio::{Portfolio, Scope};
-use super::{Rule, RuleId, Subject, Verdict, Why};
+use super::{Need, Rule, RuleId, Subject, Verdict, Why};
 
 options! {
     /// More short jobs than the scheduler should have to bear.
@@ -35,6 +35,10 @@ impl Rule for ShortJobFlood {
          Starting and ending a job costs the scheduler and the nodes more than such a job does; \
          everybody's jobs wait for it.\n\
          Do many pieces of work in one job, one after the other or side by side with srun."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting]
     }
 
     fn scope(&self) -> Scope {

@@ -13,7 +13,7 @@ use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
 use super::search::{Found, search};
 use super::usage::Idle;
-use super::{Part, Rule, RuleId, Subject, Verdict};
+use super::{Need, Part, Rule, RuleId, Subject, Verdict};
 
 /// What is special about nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +87,10 @@ impl Rule for SpecializedNodes {
          ordinary one, no GPU was used, no such licence was asked for.\n\
          Jobs that need these nodes wait for them.\n\
          Name another partition, or leave the choice to Slurm."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::ByNode, Need::Gpus]
     }
 
     fn scope(&self) -> Scope {

@@ -14,7 +14,7 @@ use crate::slurm::state::JobState;
 use super::sample::{Draft, World, gib, job};
 use super::specialized_nodes::{NodeSet, Special, SpecializedNodes};
 use super::usage::Work;
-use super::{Missing, Portfolio, RULES, Rule, Scope, Setting, Share, Subject, Verdict};
+use super::{Missing, Need, Portfolio, RULES, Rule, Scope, Setting, Share, Subject, Verdict};
 
 /// These judge by what the accounting says.
 const OF_ACCOUNTING: [&str; 4] =
@@ -229,8 +229,13 @@ fn the_list_is_by_name_and_names_agree() {
 #[test]
 fn every_rule_states_the_coverage_that_it_needs_or_needs_no_measurement() {
     for (name, make) in RULES {
-        let states = make().list().iter().any(|option| option.name == "coverage");
+        let rule = make();
+        let states = rule.list().iter().any(|option| option.name == "coverage");
         assert_eq!(states, !OF_ACCOUNTING.contains(name), "{name}");
+        assert_eq!(rule.needs().iter().any(|need| need.is_measured()), states, "{name}");
+        assert!(rule.needs().is_sorted_by(|a, b| a < b), "{name}: each once, in their order");
+        // Who looks at running jobs alone cannot have a scope without them.
+        assert!(!rule.needs().contains(&Need::Queue) || rule.scope().running, "{name}");
     }
 }
 

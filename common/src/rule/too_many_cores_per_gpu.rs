@@ -6,7 +6,7 @@ use super::measure::{self, Missing};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
 use super::search::{Found, by_user, gpu_hours};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// GPU jobs that hold more cores than their share of a node.
@@ -40,6 +40,10 @@ impl Rule for TooManyCoresPerGpu {
         "GPU jobs that hold more cores per GPU than a node can give to each of its GPUs.\n\
          The other GPUs of the node stay idle, because no cores are left for their jobs.\n\
          Try with fewer cores; more than a few per GPU seldom make a job faster."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::CpuTime]
     }
 
     fn scope(&self) -> Scope {

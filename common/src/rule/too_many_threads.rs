@@ -6,7 +6,7 @@ use super::finding::{Figures, Value};
 use super::measure::{self, Missing};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// A program with many more threads than CPUs.
@@ -32,6 +32,10 @@ impl Rule for TooManyThreads {
         "The threads of processes of one name on a node, of the CPUs that the job holds on that node.\n\
          Threads beyond the CPUs take turns, and the program gets slower by it.\n\
          Set OMP_NUM_THREADS (or the program's own option) to SLURM_CPUS_PER_TASK."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::Processes]
     }
 
     fn scope(&self) -> Scope {

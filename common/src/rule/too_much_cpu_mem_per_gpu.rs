@@ -8,7 +8,7 @@ use super::measure::{self, Missing};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
 use super::search::{Found, by_user, gpu_hours};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 /// No job is advised to ask for less than this per GPU: libraries alone need some of it.
 const LEAST_GIB: f64 = 8.0;
@@ -48,6 +48,10 @@ impl Rule for TooMuchCpuMemPerGpu {
          use little of it. Jobs that ran out of memory do not count.\n\
          The other GPUs of the node stay idle, because no memory is left for their jobs.\n\
          Ask for as much memory as was used, and a fifth more; the figures say how much."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::Memory]
     }
 
     fn scope(&self) -> Scope {

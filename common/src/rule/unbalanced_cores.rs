@@ -7,7 +7,7 @@ use super::measure::{self, Missing};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
 use super::spread::mean;
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// A job that works on some of its cores more than on others.
@@ -36,6 +36,10 @@ impl Rule for UnbalancedCores {
          nodes count the time of each core (cgroup v1).\n\
          Cores that wait for others are held for nothing.\n\
          Divide the work into more and smaller pieces, or ask for fewer cores."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::Processes]
     }
 
     fn scope(&self) -> Scope {

@@ -6,7 +6,7 @@ use super::measure::{self, Missing};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
 use super::search::{Found, Haul, by_user, cpu_hours};
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// Jobs that leave whole nodes unused.
@@ -41,6 +41,10 @@ impl Rule for ZeroCpuUtilization {
          Most often a program that knows nothing of other nodes was given several, or one that \
          hangs.\n\
          Ask for one node unless the program was made for more (MPI); start it with srun."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::CpuTime, Need::ByNode]
     }
 
     fn scope(&self) -> Scope {

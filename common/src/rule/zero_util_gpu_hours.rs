@@ -7,7 +7,7 @@ use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
 use super::search::{Found, by_user, gpu_hours};
 use super::usage::Idle;
-use super::{Rule, RuleId, Subject, Verdict};
+use super::{Need, Rule, RuleId, Subject, Verdict};
 
 options! {
     /// Hours of GPUs that did nothing at all.
@@ -41,6 +41,10 @@ impl Rule for ZeroUtilGpuHours {
          Nobody else could use them, and the user gained nothing.\n\
          Ask for as many GPUs as the program uses; make sure that it uses GPUs at all: a library \
          without GPU support falls back to the CPU without a word."
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Accounting, Need::Gpus]
     }
 
     fn scope(&self) -> Scope {
