@@ -77,7 +77,8 @@ pub struct Service {
 impl Service {
     /// Starts one with its state in `dir`, a socket and a configuration of that `name` there, and
     /// `more` settings; waits until it answers. It does not collect unless `more` has
-    /// `[collect]`, and takes no snapshots unless it has `[exporter]`.
+    /// `[collect]`, takes no snapshots unless it has `[exporter]`, and looks at no rules unless it
+    /// has `[evaluate]`.
     ///
     /// # Panics
     /// If it does not.
@@ -91,6 +92,9 @@ impl Service {
         }
         if !more.contains("[exporter]") {
             text += "\n[exporter]\nenabled = false\n";
+        }
+        if !more.contains("[evaluate]") {
+            text += "\n[evaluate]\nenabled = false\n";
         }
         writeln!(
             text,

@@ -18,6 +18,7 @@ pub(super) fn config(dir: &Path) -> Config {
     config.archive.directory = crate::config::Location::Directory(dir.join("archive"));
     // It would ask the Slurm of this machine.
     config.collect.enabled = false;
+    config.evaluate.enabled = false;
     config.exporter.enabled = false;
     config
 }

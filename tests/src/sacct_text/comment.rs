@@ -48,7 +48,7 @@ fn summary(job: &Job) -> Value {
                     0 => json!(0),
                     _ => json!(((job.id * 37 + gpu * 11) % 1000) as f64 / 10.0),
                 });
-                node["gpu_used_memory"] = of(&|gpu| json!((job.id + gpu) % 80 << 30));
+                node["gpu_used_memory"] = of(&|gpu| json!(((job.id + gpu) % 80) << 30));
                 node["gpu_total_memory"] = of(&|_| json!(80_u64 << 30));
             }
             (format!("c{:04}", job.first_node + place), node)
