@@ -1,5 +1,7 @@
 //! The settings of evaluations, and what waste costs.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use steward_common::config::ConfigError;
 
@@ -17,11 +19,18 @@ pub struct Evaluate {
     pub schedule: Schedule,
     /// Today and this many days before.
     pub days: u16,
+    /// Partitions that had another name before: old names with the new ones.
+    pub renamed_partitions: BTreeMap<String, String>,
 }
 
 impl Default for Evaluate {
     fn default() -> Self {
-        Self { enabled: true, schedule: Schedule::constant("41 * * * *"), days: 7 }
+        Self {
+            enabled: true,
+            schedule: Schedule::constant("41 * * * *"),
+            days: 7,
+            renamed_partitions: BTreeMap::new(),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use steward_common::cluster::{Base, CurrentJob, Flag, Node, Question, Snapshot};
 use steward_common::id::{ClusterName, JobId, NodeName};
+use steward_common::intern::Names;
 use steward_common::rule::{Facts, Gathering, Hardware, Job, JobKey};
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
@@ -196,7 +197,7 @@ fn one(
             archived(sources, manifest, &cluster, window, empty, known.as_ref())
         })?;
     refused.tell(&mut troubles);
-    add_running(&mut gathering, running, sources.now, &mut troubles);
+    add_running(sources, &mut gathering, running, &mut troubles);
     let mut silent = None;
     if let Some(oracle) = oracle {
         measure(sources, &cluster, window, is_now, oracle, &mut gathering, &mut troubles);
@@ -267,6 +268,15 @@ impl Refused {
     }
 }
 
+/// A job of a partition that was renamed since counts for it under the new name.
+fn rename(job: &mut Job, names: &mut Names, renamed: &BTreeMap<String, String>) {
+    if !renamed.is_empty()
+        && let Some(new) = renamed.get(names.text(job.partition))
+    {
+        job.partition = names.intern(new);
+    }
+}
+
 /// Which runs these are.
 fn keys(queue: &[CurrentJob]) -> HashSet<JobKey> {
     let key = |job: &CurrentJob| Some(JobKey { id: job.id, submit: job.submitted? });
@@ -291,6 +301,7 @@ fn archived(
         if job.end.is_some_and(|end| end > sources.now) {
             return;
         }
+        rename(&mut job, gathering.names(), &sources.config.evaluate.renamed_partitions);
         match reader.read(comment) {
             Ok(Some(summary)) => summary.add_to(&mut job, gathering.names()),
             Ok(None) => {}
@@ -314,9 +325,9 @@ fn archived(
 }
 
 fn add_running(
+    sources: &Sources<'_>,
     gathering: &mut Gathering,
     queue: &[CurrentJob],
-    now: Timestamp,
     troubles: &mut Troubles<'_>,
 ) {
     // Slurm's database may say already that a job has ended which is being cleaned up.
@@ -329,7 +340,8 @@ fn add_running(
         if key.is_some_and(|key| archived.contains(&key)) {
             continue;
         }
-        let Some(job) = current::job(record, now, gathering.names()) else { continue };
+        let Some(mut job) = current::job(record, sources.now, gathering.names()) else { continue };
+        rename(&mut job, gathering.names(), &sources.config.evaluate.renamed_partitions);
         if let Err(error) = gathering.push(job) {
             troubles.add(format!("job {}", record.id), format!("is not judged: {error}"));
         }
@@ -415,4 +427,37 @@ fn is_up(node: &Node) -> bool {
     let base = matches!(node.state.base, Base::Allocated | Base::Idle | Base::Mixed);
     let off = [Flag::NotResponding, Flag::PoweredDown, Flag::PoweringDown, Flag::PoweringUp];
     base && !node.state.flags().any(|flag| off.contains(&flag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn v6_a_partition_that_was_renamed_counts_under_its_new_name() {
+        let renamed = BTreeMap::from([("datascience".to_owned(), "ds".to_owned())]);
+        let mut names = Names::default();
+        let now = Timestamp::new(1000);
+        let partitions: Vec<String> = ["datascience", "gpu", "datascience"]
+            .into_iter()
+            .map(|partition| {
+                let record = CurrentJob {
+                    partition: partition.into(),
+                    start: Some(Timestamp::new(10)),
+                    submitted: Some(Timestamp::new(5)),
+                    state: "RUNNING".into(),
+                    ..recorded()
+                };
+                let mut job = current::job(&record, now, &mut names).unwrap();
+                rename(&mut job, &mut names, &renamed);
+                names.text(job.partition).to_owned()
+            })
+            .collect();
+        assert_eq!(partitions, ["ds", "gpu", "ds"]);
+    }
+
+    fn recorded() -> CurrentJob {
+        let text = include_str!("../../../tests/fixtures/snapshot-slurm-22.05/squeue.txt");
+        steward_common::cluster::queue::parse(text).unwrap().remove(0)
+    }
 }

@@ -312,7 +312,7 @@ pub const GLOBAL: &[(&str, Global)] = &[
     ("ldap-password", Global::Mail),
     ("ldap-server", Global::Mail),
     ("ldap-uid", Global::Mail),
-    ("partition-renamings", Global::Else("Steward knows partitions by the names that Slurm has")),
+    ("partition-renamings", Global::Else("set evaluate.renamed_partitions to the same map")),
     ("reply-to", Global::Mail),
     ("report-emails", Global::Mail),
     ("sender", Global::Mail),

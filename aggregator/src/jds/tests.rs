@@ -105,7 +105,7 @@ fn everything_else_is_named_with_its_line_and_why() {
         |key: &str| 1 + EXAMPLE.lines().position(|line| line.trim().starts_with(key)).unwrap();
     for (key, reason, said) in [
         ("sender", Reason::Mail, "belongs to notices"),
-        ("partition-renamings", Reason::Elsewhere, "the names that Slurm has"),
+        ("partition-renamings", Reason::Elsewhere, "evaluate.renamed_partitions"),
         ("verbos", Reason::Unknown, "was verbose meant?"),
         ("sampling_period_minutes", Reason::Elsewhere, "evaluate.schedule"),
         ("email_file_cancel", Reason::Mail, "notices"),
