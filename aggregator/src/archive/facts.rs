@@ -80,7 +80,11 @@ impl Archive {
     ) -> Result<bool, ArchiveError> {
         let Some(entry) = manifest.clusters.get(cluster) else { return Ok(true) };
         let columns = columns();
-        for (day, file) in entry.days.range(Day::of(window.from())..) {
+        let files = || entry.days.range(Day::of(window.from())..);
+        let rows: u64 =
+            files().filter(|(day, _)| day.start() < window.to()).map(|(_, file)| file.rows).sum();
+        gathering.reserve(usize::try_from(rows).unwrap_or(0));
+        for (day, file) in files() {
             let Some(table) = self.open(cluster, Part::Day(*day), *file)? else { return Ok(false) };
             // A run that ended after the window is of interest if it began before its end.
             let later = day.start() >= window.to();
@@ -219,7 +223,7 @@ fn add(
             name: of(&name),
             nodes: of(&nodes),
             licences: None,
-            state: state(row).unwrap_or(JobState::Other(String::new())),
+            state: state(row).unwrap_or(JobState::Other("".into())),
             start,
             end,
             elapsed,

@@ -23,6 +23,9 @@ use super::processed::GENERATION;
 /// Rows that are decoded at a time.
 const BATCH: usize = 32_768;
 
+/// The same where all of what is read is kept, and memory is short.
+const SMALL_BATCH: usize = 8192;
+
 /// The moment at which what has no time happens.
 pub const NEVER: Timestamp = Timestamp::new(i64::MAX);
 
@@ -215,8 +218,9 @@ impl Table {
             }
             None => self.metadata.clone(),
         };
+        let batch = if matches!(texts, Texts::CodedOnly(_)) { SMALL_BATCH } else { BATCH };
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
-            .with_batch_size(BATCH);
+            .with_batch_size(batch);
         if let Some(columns) = columns {
             self.must_have(columns)?;
             let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());

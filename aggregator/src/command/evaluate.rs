@@ -128,6 +128,8 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
             tracing::warn!("{trouble}");
         }
     }
+    // The program ends: to take a million jobs apart would be in vain.
+    std::mem::forget(judged);
     Ok(if troubles.is_empty() { Outcome::done(text) } else { Outcome::in_part(text) })
 }
 

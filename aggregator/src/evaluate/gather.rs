@@ -302,6 +302,7 @@ fn archived(
             return;
         }
         rename(&mut job, gathering.names(), &sources.config.evaluate.renamed_partitions);
+        let comment = if jobstats::says_more(&job) { comment } else { "" };
         match reader.read(comment) {
             Ok(Some(summary)) => summary.add_to(&mut job, gathering.names()),
             Ok(None) => {}

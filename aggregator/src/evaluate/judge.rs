@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use steward_common::rule::{Audience, Finding, Instance, Missing, Subject, Verdict};
+use steward_common::rule::{
+    self, Audience, Finding, Instance, Missing, Portfolio, Scope, Subject, Verdict,
+};
 
 use super::Gathered;
 
@@ -46,17 +48,29 @@ pub fn judge(gathered: Gathered, instances: &[Instance]) -> Judged {
         let clusters = &instance.scope.clusters;
         clusters.is_empty() || clusters.iter().any(|name| name == cluster)
     };
-    let judgements = instances
-        .iter()
-        .map(|instance| about(instance).then(|| apply(&gathered, instance)))
-        .collect();
+    let mut judgements: Vec<Option<Judgement>> = instances.iter().map(|_| None).collect();
+    // Choosing the jobs costs as much as judging them, so it is done once for all of a scope.
+    let mut scopes: Vec<&Scope> = Vec::new();
+    for instance in instances.iter().filter(|instance| about(instance)) {
+        if !scopes.contains(&&instance.scope) {
+            scopes.push(&instance.scope);
+        }
+    }
+    for scope in scopes {
+        let portfolio = Portfolio::new(&gathered.facts, scope);
+        for (instance, judgement) in instances.iter().zip(&mut judgements) {
+            if instance.scope == *scope && about(instance) {
+                *judgement = Some(apply(&portfolio, instance));
+            }
+        }
+    }
     Judged { gathered, judgements }
 }
 
-fn apply(gathered: &Gathered, instance: &Instance) -> Judgement {
+fn apply(portfolio: &Portfolio<'_>, instance: &Instance) -> Judgement {
     let mut judgement = Judgement::default();
     let mut advice = Advice::default();
-    instance.judge(&gathered.facts, |subject, verdict| match verdict {
+    rule::judge(&*instance.rule, portfolio, |subject, verdict| match verdict {
         Verdict::Fine => judgement.fine += 1,
         Verdict::NotApplicable(_) => judgement.not_applicable += 1,
         Verdict::NoData(missing) => {

@@ -5,8 +5,9 @@
 //! in `_hours`.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
+use steward_common::intern::Name;
 use steward_common::rule::{
     Audience, Facts, Figures, Finding, Hit, Instance, Job, JobKey, Missing, Part, Subject, Value,
 };
@@ -40,7 +41,6 @@ pub fn sheet(instance: &Instance, found: &[Found<'_>]) -> Sheet {
         order(Finding::billing_hours)
             .then_with(|| first(b).unwrap_or(-1.0).total_cmp(&first(a).unwrap_or(-1.0)))
     });
-    let jobs = Jobs::new(found);
     let of_jobs = all.iter().any(|(_, subject, _)| matches!(subject, Subject::Job { .. }));
     let of_parts = all
         .iter()
@@ -57,11 +57,10 @@ pub fn sheet(instance: &Instance, found: &[Found<'_>]) -> Sheet {
     columns.push(if of_jobs { program("job_ids") } else { drop(2, "job_ids", "Job ids") });
     columns.push(program("audience"));
     let rows = all.iter().map(|(facts, subject, finding)| {
-        let (Subject::User { user, .. } | Subject::Job { user, .. }) = subject;
-        let mut row = vec![Cell::text(facts.names.text(*user))];
+        let mut row = vec![Cell::text(facts.names.text(owner(subject)))];
         if of_jobs {
             row.push(match subject {
-                Subject::Job { job, .. } => Cell::text(jobs.shown(facts, *job)),
+                Subject::Job { job, .. } => Cell::text(shown(facts, owner(subject), *job)),
                 Subject::User { .. } => Cell::Missing,
             });
         }
@@ -72,7 +71,7 @@ pub fn sheet(instance: &Instance, found: &[Found<'_>]) -> Sheet {
         row.extend(figures.cells(facts, &finding.figures));
         row.push(Cell::number(finding.billing_hours()));
         row.push(Cell::Count(finding.hits.len() as u64));
-        row.push(Cell::text(ids(&jobs, facts, finding)));
+        row.push(Cell::text(ids(facts, owner(subject), finding)));
         row.push(Cell::text(audience(finding.audience)));
         row
     });
@@ -82,18 +81,22 @@ pub fn sheet(instance: &Instance, found: &[Found<'_>]) -> Sheet {
 /// A line for each job that was found, in the order of the findings.
 #[must_use]
 pub fn jobs(instance: &Instance, found: &[Found<'_>]) -> Sheet {
-    let jobs = Jobs::new(found);
-    let mut all: Vec<(&Facts, &Hit, &Figures)> = Vec::new();
+    let mut all: Vec<(&Facts, Name, &Hit, &Figures)> = Vec::new();
     for one in found {
-        for (_, finding) in one.findings {
+        for (subject, finding) in one.findings {
             // Findings about a single job have their figures to themselves.
             let own = |hit: &Hit| hit.figures.iter().next().is_some();
             all.extend(finding.hits.iter().map(|hit| {
-                (one.facts, hit, if own(hit) { &hit.figures } else { &finding.figures })
+                (
+                    one.facts,
+                    owner(subject),
+                    hit,
+                    if own(hit) { &hit.figures } else { &finding.figures },
+                )
             }));
         }
     }
-    let figures = Shape::of(all.iter().map(|(facts, _, figures)| (*facts, *figures)));
+    let figures = Shape::of(all.iter().map(|(facts, _, _, figures)| (*facts, *figures)));
     let mut columns = vec![always("user", "User"), always("job", "Job"), cluster_column(found)];
     columns.push(drop(2, "partition", "Partition"));
     columns.push(drop(3, "state", "State"));
@@ -102,12 +105,12 @@ pub fn jobs(instance: &Instance, found: &[Found<'_>]) -> Sheet {
     columns.push(hide(1, "wasted_percent", "Wasted %"));
     columns.push(always("billing_hours_wasted", "Billing h wasted"));
     columns.push(program("submit_timestamp_seconds"));
-    let rows = all.iter().map(|(facts, hit, of_hit)| {
-        let job = jobs.get(facts, hit.job);
-        let text = |name: fn(&Job) -> steward_common::intern::Name| {
+    let rows = all.iter().map(|(facts, user, hit, of_hit)| {
+        let job = facts.job(*user, hit.job);
+        let text = |name: fn(&Job) -> Name| {
             job.map_or(Cell::Missing, |job| Cell::text(facts.names.text(name(job))))
         };
-        let mut row = vec![text(|job| job.user), Cell::text(jobs.shown(facts, hit.job))];
+        let mut row = vec![text(|job| job.user), Cell::text(shown(facts, *user, hit.job))];
         row.push(Cell::text(facts.cluster.as_str()));
         row.push(text(|job| job.partition));
         row.push(job.map_or(Cell::Missing, |job| Cell::text(job.state.name())));
@@ -193,42 +196,24 @@ pub fn audience(audience: Audience) -> &'static str {
 }
 
 /// The first ids, and how many more there are.
-fn ids(jobs: &Jobs<'_>, facts: &Facts, finding: &Finding) -> String {
+fn ids(facts: &Facts, user: Name, finding: &Finding) -> String {
     let named: Vec<String> =
-        finding.hits.iter().take(NAMED).map(|hit| jobs.shown(facts, hit.job)).collect();
+        finding.hits.iter().take(NAMED).map(|hit| shown(facts, user, hit.job)).collect();
     match finding.hits.len().saturating_sub(NAMED) {
         0 => named.join(","),
         more => format!("{} +{more}", named.join(",")),
     }
 }
 
-/// The jobs that findings are about, by cluster and key.
-struct Jobs<'a>(HashMap<(&'a str, JobKey), &'a Job>);
+/// Whose a finding is.
+fn owner(subject: &Subject) -> Name {
+    let (Subject::User { user, .. } | Subject::Job { user, .. }) = subject;
+    *user
+}
 
-impl<'a> Jobs<'a> {
-    fn new(found: &[Found<'a>]) -> Jobs<'a> {
-        let mut jobs = HashMap::new();
-        for one in found {
-            let hits = one.findings.iter().flat_map(|(_, finding)| &finding.hits);
-            let mut wanted: HashSet<JobKey> = hits.map(|hit| hit.job).collect();
-            wanted.extend(one.findings.iter().filter_map(|(subject, _)| match subject {
-                Subject::Job { job, .. } => Some(*job),
-                Subject::User { .. } => None,
-            }));
-            let cluster = one.facts.cluster.as_str();
-            let hit = one.facts.jobs().iter().filter(|job| wanted.contains(&job.key));
-            jobs.extend(hit.map(|job| ((cluster, job.key), job)));
-        }
-        Jobs(jobs)
-    }
-
-    fn get(&self, facts: &'a Facts, key: JobKey) -> Option<&'a Job> {
-        self.0.get(&(facts.cluster.as_str(), key)).copied()
-    }
-
-    fn shown(&self, facts: &'a Facts, key: JobKey) -> String {
-        self.get(facts, key).map_or_else(|| key.id.to_string(), Job::shown_id)
-    }
+/// The number of a job as people know it.
+fn shown(facts: &Facts, user: Name, key: JobKey) -> String {
+    facts.job(user, key).map_or_else(|| key.id.to_string(), Job::shown_id)
 }
 
 /// The figures that findings have, in the order in which they came up, each with its kind.

@@ -7,6 +7,7 @@ use std::io::Read;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
+use flate2::{Crc, Decompress, FlushDecompress, Status};
 use serde::Deserialize;
 use steward_common::intern::Names;
 use steward_common::rule::{Figure, GpuUsage, Job, NodeUsage, Origin, Share, Utilisation};
@@ -55,12 +56,32 @@ pub struct Node {
     gpu_total_memory: Option<BTreeMap<String, f64>>,
 }
 
+/// Whether a summary could say more of a job than is known: of a job on one node without GPUs whose
+/// CPU time and memory are known it repeats what they say.
+#[must_use]
+pub fn says_more(job: &Job) -> bool {
+    let usage = &job.usage;
+    let known = usage.cpu_seconds.is_some() && usage.peak_memory.is_some();
+    job.gpus != Some(0) || (usage.nodes.is_none() && !(known && job.node_count == Some(1)))
+}
+
 /// Reads summaries, one after the other, in the same memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Reader {
     packed: Vec<u8>,
     text: Vec<u8>,
+    inflate: Decompress,
 }
+
+impl Default for Reader {
+    fn default() -> Reader {
+        Reader { packed: Vec::new(), text: Vec::new(), inflate: Decompress::new(false) }
+    }
+}
+
+/// How long gzip's head is if it has no parts that are optional, and its foot.
+const HEAD: usize = 10;
+const FOOT: usize = 8;
 
 impl Reader {
     /// The summary in a comment; `None` if it has none.
@@ -77,12 +98,43 @@ impl Reader {
         self.packed.clear();
         STANDARD.decode_vec(word, &mut self.packed)?;
         self.text.clear();
-        let unpacked = GzDecoder::new(self.packed.as_slice()).take(LARGEST + 1);
-        let size = { unpacked }.read_to_end(&mut self.text)?;
-        if size as u64 > LARGEST {
-            return Err(SummaryError::Large);
+        if !self.unpack_plain() {
+            self.text.clear();
+            let unpacked = GzDecoder::new(self.packed.as_slice()).take(LARGEST + 1);
+            let size = { unpacked }.read_to_end(&mut self.text)?;
+            if size as u64 > LARGEST {
+                return Err(SummaryError::Large);
+            }
         }
         Ok(Some(serde_json::from_slice(&self.text)?))
+    }
+
+    /// Unpacks what has the simplest form and is whole, in memory that is there already; whether it
+    /// did. A decoder of its own for each summary costs more than the summary.
+    fn unpack_plain(&mut self) -> bool {
+        let Some((body, foot)) = self
+            .packed
+            .strip_prefix(&[0x1f, 0x8b, 8, 0])
+            .and_then(|rest| rest.get(HEAD - 4..))
+            .and_then(|rest| rest.split_last_chunk::<FOOT>())
+        else {
+            return false;
+        };
+        let [c0, c1, c2, c3, s0, s1, s2, s3] = *foot;
+        let (sum, size) =
+            (u32::from_le_bytes([c0, c1, c2, c3]), u32::from_le_bytes([s0, s1, s2, s3]));
+        if u64::from(size) > LARGEST {
+            return false;
+        }
+        self.text.reserve(size as usize + 1);
+        self.inflate.reset(false);
+        let ended = self.inflate.decompress_vec(body, &mut self.text, FlushDecompress::Finish);
+        let mut crc = Crc::new();
+        crc.update(&self.text);
+        matches!(ended, Ok(Status::StreamEnd))
+            && self.inflate.total_in() == body.len() as u64
+            && self.text.len() == size as usize
+            && crc.sum() == sum
     }
 }
 

@@ -120,7 +120,7 @@ impl CancelZeroGpuJobs {
             .with_known("time_left", left);
         let wasted = f64::from(idle) / f64::from(job.gpu_count());
         let hits = vec![Hit::new(job, Some(wasted), figures.clone())];
-        Ok(Verdict::Finding(Finding { audience: Audience::User, figures, hits }))
+        Ok(Verdict::Finding(Finding::new(Audience::User, figures, hits)))
     }
 
     fn spares(&self, portfolio: &Portfolio<'_>, job: &Job) -> bool {

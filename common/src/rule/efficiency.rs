@@ -153,11 +153,8 @@ impl Ranked<'_> {
         resource: Resource,
         coverage: Share,
     ) -> Finding {
-        Finding {
-            audience: Audience::User,
-            figures: self.figures(Figures::default(), portfolio, resource),
-            hits: self.hits(resource, coverage),
-        }
+        let figures = self.figures(Figures::default(), portfolio, resource);
+        Finding::new(Audience::User, figures, self.hits(resource, coverage))
     }
 }
 

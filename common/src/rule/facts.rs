@@ -1,5 +1,6 @@
 //! What is known of the jobs and the hardware of one cluster: what portfolios are made of.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -230,6 +231,11 @@ impl Gathering {
         &mut self.facts.names
     }
 
+    /// Makes room for so many more jobs: they are large, and a list that grows is copied.
+    pub fn reserve(&mut self, jobs: usize) {
+        self.facts.jobs.reserve_exact(jobs);
+    }
+
     /// The jobs so far and the names, for those who find out more about them.
     pub fn jobs_and_names(&mut self) -> (&mut [Job], &mut Names) {
         (&mut self.facts.jobs, &mut self.facts.names)
@@ -271,8 +277,29 @@ impl Gathering {
                 *of_name = place;
             }
         }
-        facts.jobs.sort_unstable_by_key(|job| (places.get(job.user.index()).copied(), job.key));
+        let user = |job: &Job| places.get(job.user.index()).copied().unwrap_or(0);
+        put_in_order(&mut facts.jobs, |a, b| (user(a), a.key).cmp(&(user(b), b.key)));
         facts
+    }
+}
+
+/// Sorts things that are large: their places are sorted, then each is moved once.
+fn put_in_order<T>(things: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
+    let mut from: Vec<usize> = (0..things.len()).collect();
+    from.sort_unstable_by(|a, b| match (things.get(*a), things.get(*b)) {
+        (Some(a), Some(b)) => compare(a, b),
+        _ => Ordering::Equal,
+    });
+    for place in 0..from.len() {
+        // What belongs here may have been moved to make room for others: it is where they were.
+        let mut source = from.get(place).copied().unwrap_or(place);
+        while source < place {
+            source = from.get(source).copied().unwrap_or(place);
+        }
+        if let Some(slot) = from.get_mut(place) {
+            *slot = source;
+        }
+        things.swap(place, source);
     }
 }
 
@@ -341,6 +368,23 @@ mod tests {
         let memory = Some(Bytes::new(128 << 30));
         assert_eq!(least(0), NodeSize { cpus: Some(32), memory, gpus: Some(0) });
         assert_eq!(least(1), NodeSize::default(), "one node is unknown");
+    }
+
+    #[test]
+    fn things_are_put_in_order_whatever_the_order_before() {
+        let mut dice = 7u64;
+        for length in [0, 1, 2, 3, 50, 400] {
+            let mut things: Vec<u64> = (0..length)
+                .map(|_| {
+                    dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    (dice >> 33) % 100
+                })
+                .collect();
+            let mut sorted = things.clone();
+            sorted.sort_unstable();
+            put_in_order(&mut things, Ord::cmp);
+            assert_eq!(things, sorted);
+        }
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl FailureLoop {
         let hit =
             |job: &&Job| Hit::new(job, Some(1.0), Figures::default().with("hours", job.hours()));
         let hits = same.iter().filter(is_bad).map(hit).collect();
-        Verdict::Finding(Finding { audience: Audience::User, figures, hits })
+        Verdict::Finding(Finding::new(Audience::User, figures, hits))
     }
 }
 

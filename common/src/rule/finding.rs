@@ -115,6 +115,9 @@ impl Hit {
     /// About a job; `wasted` is `None` where it is a burden, but no waste that can be counted.
     #[must_use]
     pub fn new(job: &Job, wasted: Option<f64>, figures: Figures) -> Hit {
+        // There are as many hits as jobs, and a list that grew has room to spare.
+        let mut figures = figures;
+        figures.0.shrink_to_fit();
         let wasted = wasted.and_then(|wasted| Share::new(wasted.clamp(0.0, 1.0)));
         let billed = job.billing.map(|weight| weight as f64 * job.hours());
         let billing_hours = billed.zip(wasted).map(|(billed, wasted)| billed * wasted.get());
@@ -145,9 +148,64 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// About these jobs. Of the thousand that waste the most the figures are kept, of the others that
+    /// they are hit and what they wasted: there may be as many as there are jobs.
+    #[must_use]
+    pub fn new(audience: Audience, figures: Figures, hits: Vec<Hit>) -> Finding {
+        let mut finding = Finding { audience, figures, hits };
+        finding.keep_figures(1000);
+        finding.hits.shrink_to_fit();
+        finding
+    }
+
+    fn keep_figures(&mut self, most: usize) {
+        if self.hits.len() <= most {
+            return;
+        }
+        let waste = |hit: &Hit| hit.billing_hours.unwrap_or(0.0);
+        let mut order: Vec<f64> = self.hits.iter().map(waste).collect();
+        order.sort_unstable_by(|a, b| b.total_cmp(a));
+        let bound = order.get(most).copied().unwrap_or(0.0);
+        let mut left = most;
+        // Those above the bound first: there may be more on it than there is room for.
+        for above in [true, false] {
+            for hit in &mut self.hits {
+                let waste = hit.billing_hours.unwrap_or(0.0);
+                if (above && waste > bound) || (!above && waste == bound && left > 0) {
+                    left = left.saturating_sub(1);
+                } else if !above && waste <= bound {
+                    hit.figures = Figures::default();
+                }
+            }
+        }
+    }
+
     /// Billing hours that were of no use; `None` unless they are known of every job.
     #[must_use]
     pub fn billing_hours(&self) -> Option<f64> {
         self.hits.iter().map(|hit| hit.billing_hours).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::sample::{World, job};
+
+    #[test]
+    fn the_figures_of_those_that_waste_the_most_are_kept() {
+        let world = World::new((1..=6).map(|hours| job("a").hours(f64::from(hours.min(4)))));
+        let hit = |job| {
+            let mut hit = Hit::new(job, Some(1.0), Figures::default().with("n", 1_u32));
+            hit.billing_hours = Some(job.hours());
+            hit
+        };
+        let hits: Vec<Hit> = world.facts.jobs().iter().map(hit).collect();
+        let mut finding = Finding { audience: Audience::User, figures: Figures::default(), hits };
+        finding.keep_figures(2);
+        let kept: Vec<bool> =
+            finding.hits.iter().map(|hit| hit.figures.iter().next().is_some()).collect();
+        assert_eq!(kept, [false, false, false, true, true, false], "1, 2, 3, 4, 4 and 4 hours");
+        assert_eq!(finding.billing_hours(), Some(18.0), "what they wasted stays");
     }
 }

@@ -72,7 +72,7 @@ impl GpuWithoutProcess {
             .with("time", Value::Time(time))
             .with("gpu_hours_idle", f64::from(job.gpu_count()) * hours);
         let hits = vec![Hit::new(job, Some(hours / job.hours()), figures.clone())];
-        Ok(Verdict::Finding(Finding { audience: Audience::User, figures, hits }))
+        Ok(Verdict::Finding(Finding::new(Audience::User, figures, hits)))
     }
 }
 

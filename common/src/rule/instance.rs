@@ -1,6 +1,6 @@
 //! A rule as a site uses it.
 
-use super::{Portfolio, Rule, Scope, Subject, Verdict, judge};
+use super::{Rule, Scope};
 
 /// A rule with the name, the options and the scope that a site gives it. A site may have several of
 /// one rule.
@@ -19,10 +19,5 @@ impl Instance {
     #[must_use]
     pub fn of(rule: Box<dyn Rule>) -> Instance {
         Instance { name: rule.id().as_str().to_owned(), scope: rule.scope(), rule }
-    }
-
-    /// Judges the jobs of its scope.
-    pub fn judge(&self, facts: &super::Facts, tell: impl FnMut(Subject, Verdict)) {
-        judge(&*self.rule, &Portfolio::new(facts, &self.scope), tell);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::intern::Name;
 
 use super::efficiency::{Ranked, Resource, ranked};
-use super::finding::{Audience, Figures, Finding};
+use super::finding::{Audience, Figures, Finding, Hit};
 use super::option::{Share, options};
 use super::portfolio::{Portfolio, Scope};
 use super::{Missing, Need, Rule, RuleId, Subject, Verdict, Why};
@@ -99,27 +99,24 @@ impl LowXpuEfficiency {
     }
 
     fn join(&self, portfolio: &Portfolio<'_>, words: Vec<(Resource, Word<'_, '_>)>) -> Verdict {
-        let mut finding: Option<Finding> = None;
+        let mut found: Option<(Figures, Vec<Hit>)> = None;
         let (mut missing, mut fine) = (None, false);
         for (resource, word) in words {
             match word {
                 Word::Low(user) => {
-                    let found = finding.get_or_insert_with(|| Finding {
-                        audience: Audience::User,
-                        figures: Figures::default(),
-                        hits: Vec::new(),
-                    });
-                    let figures = std::mem::take(&mut found.figures);
-                    found.figures = user.figures(figures, portfolio, resource);
-                    found.hits.extend(user.hits(resource, self.coverage));
+                    let (figures, mut hits) = found.take().unwrap_or_default();
+                    hits.extend(user.hits(resource, self.coverage));
+                    found = Some((user.figures(figures, portfolio, resource), hits));
                 }
                 Word::NoData(why) => missing = Some(why),
                 Word::Fine => fine = true,
                 Word::NotAmongTop => {}
             }
         }
-        match (finding, missing) {
-            (Some(finding), _) => Verdict::Finding(finding),
+        match (found, missing) {
+            (Some((figures, hits)), _) => {
+                Verdict::Finding(Finding::new(Audience::User, figures, hits))
+            }
             (None, Some(missing)) => Verdict::NoData(missing),
             (None, None) if fine => Verdict::Fine,
             (None, None) => Verdict::NotApplicable(Why::NotAmongTop),

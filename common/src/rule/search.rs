@@ -30,11 +30,8 @@ impl Haul {
     /// A finding with all hits. How much of the user's hours is known goes into it.
     pub(super) fn finding(self, audience: Audience, figures: Figures) -> Finding {
         let known = self.coverage.share().map(Value::Share);
-        Finding {
-            audience,
-            figures: figures.with("jobs", self.hits.len()).with_known("coverage", known),
-            hits: self.hits.into_iter().map(|found| found.hit).collect(),
-        }
+        let figures = figures.with("jobs", self.hits.len()).with_known("coverage", known);
+        Finding::new(audience, figures, self.hits.into_iter().map(|found| found.hit).collect())
     }
 
     /// What is said where nothing was found that is worth a word.

@@ -75,7 +75,7 @@ impl ShortJobFlood {
             Hit::new(job, None, Figures::default().with_known("time_used", time))
         };
         let hits = short.iter().map(hit).collect();
-        Verdict::Finding(Finding { audience: Audience::User, figures, hits })
+        Verdict::Finding(Finding::new(Audience::User, figures, hits))
     }
 }
 

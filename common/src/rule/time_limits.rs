@@ -152,6 +152,6 @@ impl Bounds {
         let mut hits: Vec<(f64, Hit)> = jobs.iter().filter_map(|job| hit(job)).collect();
         hits.sort_by(|a, b| b.0.total_cmp(&a.0));
         let hits = hits.into_iter().map(|(_, hit)| hit).collect();
-        Verdict::Finding(Finding { audience: Audience::User, figures, hits })
+        Verdict::Finding(Finding::new(Audience::User, figures, hits))
     }
 }

@@ -19,7 +19,7 @@ macro_rules! states {
                 by: Option<Uid>,
             },
             /// A state that this program does not know, in Slurm's own words.
-            Other(String),
+            Other(Box<str>),
         }
 
         impl JobState {
@@ -164,7 +164,7 @@ impl From<&str> for JobState {
         };
         JobState::known(text)
             .or_else(cancelled_by)
-            .unwrap_or_else(|| JobState::Other(text.to_owned()))
+            .unwrap_or_else(|| JobState::Other(text.into()))
     }
 }
 
@@ -226,7 +226,7 @@ mod tests {
     fn unknown_is_kept_and_counts_as_nothing() {
         for text in ["", "EXPEDITING", "running", "CANCELLED by root", "CANCELLED+", "IDLE+DRAIN"] {
             let state = JobState::from(text);
-            assert_eq!(state, JobState::Other(text.to_owned()));
+            assert_eq!(state, JobState::Other(text.into()));
             assert!(!state.is_known());
             assert!(!state.is_ended() && !state.is_running() && !state.is_pending());
         }

@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use std::time::Duration;
 
 use steward_common::id::{ClusterName, JobId};
@@ -122,18 +124,18 @@ fn columns_follow_from_the_figures_with_their_units() {
 #[test]
 fn more_jobs_than_are_named_are_counted_and_jobs_have_lines_of_their_own() {
     let facts = facts();
-    let all: Vec<Hit> = ["ann", "=eve\n"]
-        .into_iter()
-        .flat_map(|name| hits(&facts, user(&facts, name), 0.25))
-        .collect();
-    let subject = Subject::User { user: user(&facts, "ann"), part: Part::All };
-    let finding = Finding { audience: Audience::User, figures: Figures::default(), hits: all };
-    let findings = [(subject, finding)];
+    let findings = ["ann", "=eve\n"].map(|name| {
+        let user = user(&facts, name);
+        // As a rule might find them that speaks of two kinds of waste.
+        let hits = [hits(&facts, user, 0.25), hits(&facts, user, 0.25)].concat();
+        let finding = Finding { audience: Audience::User, figures: Figures::default(), hits };
+        (Subject::User { user, part: Part::All }, finding)
+    });
     let found = [Found { facts: &facts, findings: &findings }];
     let ids = row(&sheet(&instance(), &found), 0)["job_ids"].clone();
-    assert_eq!(ids, Cell::text("1,2,3,4 +2"));
+    assert_eq!(ids, Cell::text("1,2,3,4 +4"));
     let jobs = jobs(&instance(), &found);
-    assert_eq!(jobs.rows.len(), 6);
+    assert_eq!(jobs.rows.len(), 12);
     let first = row(&jobs, 0);
     assert_eq!(
         (first["hours"], first["wasted_percent"]),
@@ -141,7 +143,7 @@ fn more_jobs_than_are_named_are_counted_and_jobs_have_lines_of_their_own() {
     );
     assert_eq!(first["billing_hours_wasted"], &Cell::Number(5.0));
     let unbilled = jobs.rows.iter().filter(|row| row.contains(&Cell::text("100_7"))).count();
-    assert_eq!(unbilled, 1);
+    assert_eq!(unbilled, 2);
 }
 
 #[test]
