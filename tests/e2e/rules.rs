@@ -231,6 +231,9 @@ fn each_job_is_judged_by_what_it_did_while_it_runs_and_after() {
             "{answer:#}"
         );
         assert!((number(gpu, "/wasted") - 0.5).abs() < 1e-9, "{gpu}");
+        assert_eq!(gpu["measured"]["gpus"]["by"], "exporter", "{gpu}");
+        let seen = number(idle, "/measured/processes/coverage");
+        assert!((0.5..=1.0).contains(&seen), "{idle}");
         let stage = &hit(answer, "cancel-zero-gpu-jobs", &jobs.gpu)["figures"]["stage"];
         if running {
             assert_eq!(stage, "first-warning", "one of two GPUs has done nothing since it began");

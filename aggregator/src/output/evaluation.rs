@@ -6,8 +6,8 @@
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 use steward_common::rule::{
-    Audience, Facts, Figures, Finding, Hit, Instance, Job, JobKey, Missing, Part, Subject,
-    Value as Figure,
+    Audience, Facts, Figure as Measured, Figures, Finding, Hit, Instance, Job, JobKey, Missing,
+    Part, Subject, Value as Figure,
 };
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
@@ -226,10 +226,28 @@ fn job(facts: &Facts, job: Option<&Job>, hit: &Hit) -> Value {
         "account": job.map(|job| text(job.account)),
         "partition": job.map(|job| text(job.partition)),
         "state": job.map(|job| job.state.name()),
+        "measured": job.map(measured),
         "wasted": hit.wasted.map(steward_common::rule::Share::get),
         "billing_hours_wasted": hit.billing_hours,
         "figures": figures(facts, &hit.figures),
     })
+}
+
+/// Who measured what of a job, and how much of it he saw.
+fn measured(job: &Job) -> Value {
+    fn entry<T>(figure: Option<&Measured<T>>) -> Option<Value> {
+        let Measured { origin, coverage, .. } = figure?;
+        Some(json!({ "by": origin.name(), "coverage": coverage.get() }))
+    }
+    let usage = &job.usage;
+    let all = [
+        ("cpu", entry(usage.cpu_seconds.as_ref())),
+        ("memory", entry(usage.peak_memory.as_ref())),
+        ("nodes", entry(usage.nodes.as_deref())),
+        ("gpus", entry(usage.gpus.as_deref())),
+        ("processes", entry(usage.work.as_deref())),
+    ];
+    all.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }
 
 fn figures(facts: &Facts, figures: &Figures) -> Value {

@@ -60,9 +60,13 @@ pub struct Node {
 /// CPU time and memory are known it repeats what they say.
 #[must_use]
 pub fn says_more(job: &Job) -> bool {
+    (job.gpus != Some(0) && job.usage.gpus.is_none()) || is_more_by_node(job)
+}
+
+fn is_more_by_node(job: &Job) -> bool {
     let usage = &job.usage;
     let known = usage.cpu_seconds.is_some() && usage.peak_memory.is_some();
-    job.gpus != Some(0) || (usage.nodes.is_none() && !(known && job.node_count == Some(1)))
+    usage.nodes.is_none() && !(known && job.node_count == Some(1))
 }
 
 /// Reads summaries, one after the other, in the same memory.
@@ -152,7 +156,7 @@ impl Summary {
     /// all that was seen of it; it does not say how much that was.
     pub fn add_to(&self, job: &mut Job, names: &mut Names) {
         let seconds = |number: &f64| number.is_finite() && *number >= 0.0;
-        if job.usage.nodes.is_none() && !self.nodes.is_empty() {
+        if is_more_by_node(job) && !self.nodes.is_empty() {
             let nodes: Box<[NodeUsage]> = self
                 .nodes
                 .iter()

@@ -24,6 +24,20 @@ pub enum Origin {
     Summary,
 }
 
+impl Origin {
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Origin::Accounting => "accounting",
+            Origin::Agent => "agent",
+            Origin::Exporter => "exporter",
+            Origin::Import => "import",
+            Origin::Summary => "summary",
+        }
+    }
+}
+
 impl From<Source> for Origin {
     fn from(source: Source) -> Origin {
         match source {

@@ -162,9 +162,7 @@ impl From<&str> for JobState {
             let uid = text.strip_prefix("CANCELLED by ")?.parse().ok()?;
             Some(JobState::Cancelled { by: Some(uid) })
         };
-        JobState::known(text)
-            .or_else(cancelled_by)
-            .unwrap_or_else(|| JobState::Other(text.into()))
+        JobState::known(text).or_else(cancelled_by).unwrap_or_else(|| JobState::Other(text.into()))
     }
 }
 
