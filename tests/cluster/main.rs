@@ -11,6 +11,7 @@ mod cluster {
     mod outage;
     mod queue;
     mod records;
+    mod rules;
     mod stage;
     mod truth;
 }

@@ -35,7 +35,7 @@ top_users = 100
 min_run_time = "10s"
 include_running = true
 cpu_hours = 0
-lower_ratio = 0.1
+lower_ratio = 0.05
 upper_ratio = 1.1
 top_users = 100
 [rules.many-files-little-io]
@@ -83,7 +83,7 @@ impl Site {
     /// What `evaluate --json` says, and its exit code.
     pub fn evaluate(&self, args: &[&str]) -> (Value, i32) {
         let mut command = Command::new("timeout");
-        command.arg("100").arg(program()).arg("--config").arg(self.dir.path().join("steward.toml"));
+        command.arg("400").arg(program()).arg("--config").arg(self.dir.path().join("steward.toml"));
         command.args(["evaluate", "--json", "--days", "1"]).args(args);
         let done = command.env("SLURM_CONF", Testbed::get().slurm_conf()).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -120,8 +120,14 @@ pub fn unknown<'a>(answer: &'a Value, rule: &str, job: &Job) -> &'a Value {
     unknown.iter().find(|known| known["job_raw"] == id).unwrap_or(&Value::Null)
 }
 
-/// Python that works for as long as it may.
-const BUSY: &str = "#!/usr/bin/python3\nwhile True: pass\n";
+/// Python that works a third of the time, for as long as it may: the machine has others to serve.
+const BUSY: &str = "#!/usr/bin/python3\nimport time\nwhile True:\n \
+    end = time.monotonic() + 0.05\n while time.monotonic() < end: pass\n time.sleep(0.1)\n";
+
+/// The same behind some lines of preparation.
+fn busy_after(preparation: &str) -> String {
+    BUSY.replacen("import time\n", &format!("import time\n{preparation}\n"), 1)
+}
 
 struct Jobs {
     idle: Job,
@@ -135,26 +141,26 @@ struct Jobs {
 impl Jobs {
     fn submit() -> Jobs {
         let memory = |mebibytes: u32| {
-            format!(
-                "#!/usr/bin/python3\nblock = bytearray({mebibytes} << 20)\n\
-                 block[::4096] = b'x' * len(block[::4096])\nwhile True: pass\n"
-            )
+            let block = format!("block = bytearray({mebibytes} << 20)");
+            busy_after(&format!("{block}\nblock[::4096] = b'x' * len(block[::4096])"))
         };
-        let files = "#!/usr/bin/python3\nimport resource, tempfile\n\
-            resource.setrlimit(resource.RLIMIT_NOFILE, (2048, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n\
-            files = [tempfile.NamedTemporaryFile(dir='/var/tmp') for _ in range(1100)]\n\
-            while True: pass\n";
+        let files = busy_after(
+            "import resource, tempfile\n\
+             hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n\
+             resource.setrlimit(resource.RLIMIT_NOFILE, (2048, hard))\n\
+             files = [tempfile.NamedTemporaryFile(dir='/var/tmp') for _ in range(1100)]",
+        );
         let cpu = |more: &[&str], script: &str| {
-            submit("stw-carol", &[&["-p", "cpu", "--time=5"], more].concat(), script)
+            submit("stw-carol", &[&["-p", "cpu", "--time=20"], more].concat(), script)
         };
         Jobs {
             idle: cpu(&["-c4", "--mem=50M"], "#!/bin/sh\nexec sleep 600\n"),
             greedy: cpu(&["-c1", "--mem=1000M"], &memory(20)),
             serial: cpu(&["-c2", "--mem=50M"], BUSY),
-            files: cpu(&["-c1", "--mem=60M"], files),
+            files: cpu(&["-c1", "--mem=60M"], &files),
             gpu: submit(
                 "stw-carol",
-                &["-p", "gpu", "-w", "n3", "--gres=gpu:2", "--mem=50M", "--time=5"],
+                &["-p", "gpu", "-w", "n3", "--gres=gpu:2", "--mem=50M", "--time=20"],
                 BUSY,
             ),
             good: cpu(&["-c1", "--mem=200M"], &memory(150)),

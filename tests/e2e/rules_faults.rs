@@ -16,7 +16,8 @@ use crate::rules::{Site, hit, unknown};
 
 const PATIENCE: Duration = Duration::from_secs(180);
 
-const BUSY: &str = "#!/usr/bin/python3\nwhile True: pass\n";
+/// What the rules here look at is whether it was watched, not what it does.
+const IDLE: &str = "#!/bin/sh\nexec sleep 600\n";
 
 /// A rule that judges single jobs by what agents saw, from the first seconds on.
 const RULES: &str =
@@ -33,8 +34,8 @@ fn has(troubles: &[String], words: &[&str]) -> bool {
 
 #[test]
 fn who_does_not_answer_is_named_and_nothing_is_known_of_what_he_knew() {
-    let gpu = ["-p", "gpu", "--gres=gpu:1", "--mem=50M", "--time=5"];
-    let job = submit("stw-alice", &gpu, BUSY);
+    let gpu = ["-p", "gpu", "--gres=gpu:1", "--mem=50M", "--time=20"];
+    let job = submit("stw-alice", &gpu, IDLE);
     job.wait_running();
     // A comment as Jobstats writes it, broken on its way.
     slurm::run(
@@ -115,7 +116,7 @@ impl Half {
             let why = unknown(&answer, rule, &self.job);
             assert_eq!(why["why"], "too little of it was seen", "{how}, {rule}: {answer:#}");
             let seen = why["coverage"].as_f64().unwrap();
-            assert!((0.01..0.8).contains(&seen), "{how}: {why}");
+            assert!((0.0..0.8).contains(&seen), "{how}: {why}");
             assert!(hit(&answer, rule, &self.job).is_null(), "{how}");
         }
     }
@@ -124,7 +125,7 @@ impl Half {
 #[test]
 fn a_job_whose_agent_was_killed_half_way_is_not_judged() {
     let work =
-        |node: &str| submit("stw-bob", &["-p", "cpu", "-w", node, "--mem=50M", "--time=5"], BUSY);
+        |node: &str| submit("stw-bob", &["-p", "cpu", "-w", node, "--mem=50M", "--time=20"], IDLE);
     // Scraped: its series end with it. Pushed: the gateway goes on showing its last words.
     let args = |node: &'static str| ["--node", node, "--interval", "500ms", "--linger", "0"];
     let served = Served::start(&args("n1"));
@@ -148,7 +149,7 @@ fn a_job_whose_agent_was_killed_half_way_is_not_judged() {
 
 #[test]
 fn a_node_whose_clock_is_wrong_is_named_and_its_job_is_not_judged() {
-    let job = submit("stw-bob", &["-p", "cpu", "-w", "n2", "--mem=50M", "--time=5"], BUSY);
+    let job = submit("stw-bob", &["-p", "cpu", "-w", "n2", "--mem=50M", "--time=20"], IDLE);
     job.wait_running();
     let endpoint = Endpoint::start();
     let prometheus = Prometheus::start(endpoint.url());

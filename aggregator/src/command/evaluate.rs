@@ -22,6 +22,10 @@ use crate::shutdown::Shutdown;
 /// How long to wait for another collection.
 const PATIENCE: Duration = Duration::from_secs(600);
 
+/// What is missing where nobody is asked.
+const NO_PROMETHEUS: &str =
+    "prometheus.url is not set: what agents and GPU exporters measured is not known.";
+
 /// What a collection that failed means.
 const STALE: &str = "jobs that ended since the last collection are not judged";
 
@@ -115,11 +119,12 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     if shutdown.is_due() {
         return Err(Interrupted.into());
     }
+    let notes: &[&str] = if config.prometheus.url.is_some() { &[] } else { &[NO_PROMETHEUS] };
     let format = if args.json { Format::Json } else { args.format };
     let text = if format == Format::Json {
-        evaluation::json(&judged, &instances, &troubles, window, &zone)
+        evaluation::json(&judged, &instances, &troubles, notes, window, &zone)
     } else {
-        let document = evaluation::document(&judged, &instances, &troubles, window, &zone);
+        let document = evaluation::document(&judged, &instances, &troubles, notes, window, &zone);
         format::write(&document, format, Screen::of_stdout(), args.top)
     };
     // Where people read the text, it says so itself.

@@ -144,12 +144,9 @@ fn oracle(sources: &Sources<'_>, troubles: &mut Vec<Trouble>) -> Option<Oracle> 
     if !sources.measured {
         return None;
     }
+    // A site without one has decided so: that is no trouble, and `config check` warns of it.
+    let url = sources.config.prometheus.url.as_deref()?;
     let mut troubles = Troubles::of(None, troubles);
-    let Some(url) = sources.config.prometheus.url.as_deref() else {
-        let why = "prometheus.url is not set; what agents and GPU exporters measured is not known";
-        troubles.add("Prometheus", why);
-        return None;
-    };
     Oracle::new(url, sources.config.prometheus.timeout.0)
         .map_err(|error| troubles.add("Prometheus", format!("{error:#}")))
         .ok()

@@ -22,13 +22,16 @@ pub fn json(
     judged: &[Judged],
     instances: &[Instance],
     troubles: &[Trouble],
+    notes: &[&str],
     window: Window,
     zone: &TimeZone,
 ) -> String {
     let (from, to) = (moment(window.from(), zone), moment(window.to(), zone));
     let troubles: Value = troubles.iter().map(trouble).collect();
-    let mut out =
-        format!("{{\"schema\":1,\"from\":{from},\"to\":{to},\"troubles\":{troubles},\"clusters\":");
+    let mut out = format!(
+        "{{\"schema\":1,\"from\":{from},\"to\":{to},\"notes\":{},\"troubles\":{troubles},\"clusters\":",
+        json!(notes)
+    );
     list(&mut out, judged, |out, judged| cluster(out, judged, instances));
     out.push_str("}\n");
     out
@@ -88,6 +91,7 @@ pub fn document(
     judged: &[Judged],
     instances: &[Instance],
     troubles: &[Trouble],
+    notes: &[&str],
     window: Window,
     zone: &TimeZone,
 ) -> Document {
@@ -116,6 +120,7 @@ pub fn document(
     let text = |time| moment(time, zone).as_str().unwrap_or_default().to_owned();
     let mut headline =
         vec![format!("{jobs} jobs from {} to {}", text(window.from()), text(window.to()))];
+    headline.extend(notes.iter().map(|note| (*note).to_owned()));
     headline.extend(troubles.iter().map(|trouble| format!("Not known: {trouble}")));
     Document {
         title: "Evaluation of rules".to_owned(),
