@@ -9,6 +9,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use steward_aggregator::cli::Cli;
 use steward_aggregator::command::{self, Command, Interrupted, Outcome};
 use steward_aggregator::config::Config;
+use steward_aggregator::output::plain::visible;
 use steward_aggregator::shutdown;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::level_filters::LevelFilter;
@@ -87,6 +88,8 @@ fn print(outcome: &Outcome) -> anyhow::Result<ExitCode> {
 
 fn complain(error: &anyhow::Error) -> ExitCode {
     // Nothing is left to do if even this cannot be written.
-    drop(writeln!(std::io::stderr(), "steward: {error:#}"));
+    let message = format!("{error:#}");
+    let lines: Vec<String> = message.lines().map(visible).collect();
+    drop(writeln!(std::io::stderr(), "steward: {}", lines.join("\n")));
     ExitCode::from(command::code(error))
 }

@@ -93,11 +93,13 @@ impl Site {
     }
 }
 
-/// Nothing failed but the comments of jobs of other tests, which are broken on purpose.
+/// Nothing failed but what other tests break on purpose.
 fn all_was_asked(answer: &Value) {
     let troubles = answer["troubles"].as_array().unwrap_or_else(|| panic!("{answer}"));
     for trouble in troubles {
-        assert!(trouble["why"].as_str().unwrap().contains("summary"), "{trouble}");
+        let why = trouble["why"].as_str().unwrap();
+        // Jobs of other tests have comments that are broken, and nodes of which an agent was killed.
+        assert!(why.contains("summary") || why.contains("said nothing"), "{trouble}");
     }
 }
 

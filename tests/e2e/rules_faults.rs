@@ -111,7 +111,10 @@ impl Half {
     fn is_not_judged(&self, how: &str) {
         let settings = format!("[prometheus]\nurl = {:?}\n{RULES}", self.prometheus.url());
         let site = Site::new(&settings);
-        let (answer, _) = site.evaluate(&[]);
+        let (answer, code) = site.evaluate(&[]);
+        assert_eq!(code, 3, "{how}");
+        let told = troubles(&answer);
+        assert!(has(&told, &["its agent has said nothing"]), "{how}: {told:?}");
         for rule in ["too-many-threads", "low-cpu"] {
             let why = unknown(&answer, rule, &self.job);
             assert_eq!(why["why"], "too little of it was seen", "{how}, {rule}: {answer:#}");
@@ -141,7 +144,7 @@ fn a_job_whose_agent_was_killed_half_way_is_not_judged() {
         (Half::kill(first, scraped, served.process), "scraped"),
         (Half::kill(second, pushed, pushing), "pushed"),
     ];
-    std::thread::sleep(Duration::from_secs(45));
+    std::thread::sleep(Duration::from_secs(75));
     for (half, how) in &halves {
         half.is_not_judged(how);
     }

@@ -33,8 +33,9 @@ const STALE: &str = "jobs that ended since the last collection are not judged";
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Collects what is new, asks slurmctld what runs and Prometheus what was measured, and says what each rule finds.
-Nothing is sent to anybody. What could not be asked or judged is listed at the end, and never guessed.
-Exit codes: 0 done, 1 failed, 2 bad input, 3 something could not be asked or judged.
+Nothing is sent to anybody. What could not be asked is listed first, and never guessed.
+What was measured too little to be judged is counted with its reason; --json names it.
+Exit codes: 0 done, 1 failed, 2 bad input, 3 something could not be asked or read.
 
 Examples:
   steward evaluate                                        every rule, over the days of evaluate.days

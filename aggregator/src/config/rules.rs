@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use steward_common::config::ConfigError;
 use steward_common::id::NodeName;
+use steward_common::report::REPORTS;
 use steward_common::rule::specialized_nodes::{NodeSet, Special, SpecializedNodes};
 use steward_common::rule::{self, Instance, RULES, Rule, Scope, Setting};
 use steward_common::slurm::hostlist;
@@ -176,6 +177,10 @@ impl RuleSettings {
         {
             return Err(refuse("", "a name has letters, digits, '-', '_' and '.' only".to_owned()));
         }
+        if name == "list" || REPORTS.iter().any(|(report, _)| *report == name) {
+            let message = "is the name of a report; give it another".to_owned();
+            return Err(refuse("", message));
+        }
         let id = self.rule.as_deref().unwrap_or(name);
         let Some(mut rule) = rule::find(id) else {
             let known: Vec<&str> = RULES.iter().map(|(id, _)| *id).collect();
@@ -338,6 +343,7 @@ mod tests {
             ("[low-cpu]\nnodes = \"n[1-\"", "rules.low-cpu.nodes: "),
             ("[low-cpu]\nmin_run_time = \"soon\"", "rules.low-cpu.min_run_time: "),
             ("[\"a b\"]\nrule = \"low-cpu\"", "rules.a b: a name has letters"),
+            ("[waste]\nrule = \"low-cpu\"", "rules.waste: is the name of a report"),
             ("[low-cpu]\nenabled = false\nx = 1", "rules.low-cpu.x: there is no such option"),
             ("[low-cpu.sets.a]\nnodes = \"n1\"\ngpus = true", "rules.low-cpu.sets: only"),
             ("[specialized-nodes.sets.a]\nnodes = \"n1\"", "rules.specialized-nodes.sets.a: say"),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use steward_common::rule::Instance;
+use steward_common::rule::cancel_zero_gpu_jobs::CancelZeroGpuJobs;
 use steward_common::span::Span;
 
 use super::{Config, Listed};
@@ -60,7 +61,7 @@ impl Config {
         let listed = self.rules.listed().unwrap_or_default();
         let on: Vec<&Listed> = listed.iter().filter(|one| one.enabled).collect();
         for one in &on {
-            about(one, &mut all);
+            about(one, self.evaluate.days.max(1), &mut all);
         }
         for one in &on {
             let twice = on.iter().find(|other| is_shadowed(one, other));
@@ -84,7 +85,7 @@ fn is_shadowed(own: &Listed, other: &Listed) -> bool {
         && !other.configured
 }
 
-fn about(one: &Listed, all: &mut Vec<String>) {
+fn about(one: &Listed, days: u16, all: &mut Vec<String>) {
     let (name, id) = (&one.instance.name, one.instance.rule.id().as_str());
     let value = |option: &str| amount(&one.instance, option);
     let mut say = |key: &str, what: &str| all.push(format!("rules.{name}.{key}: {what}"));
@@ -109,6 +110,21 @@ fn about(one: &Listed, all: &mut Vec<String>) {
         if value("cancel").is_some() && !warns {
             say("cancel", "nobody is warned before; set first_warning");
         }
+    }
+    for key in ["sliding_warning", "sliding_cancel"] {
+        if value(key).is_some_and(|time| time.0 > CancelZeroGpuJobs::LONGEST.as_secs_f64()) {
+            say(key, "is more than 24h, and nobody looks further back: it is never reached");
+        }
+    }
+    if let Some(time) = value("time").filter(|_| matches!(id, "failure-loop" | "short-job-flood"))
+        && time.0 > f64::from(days) * 86_400.0
+    {
+        say(
+            "time",
+            &format!(
+                "is more than the {days} days of evaluate.days, and counts no more than these"
+            ),
+        );
     }
     if value("top_users").is_some_and(|users| users.0 == 0.0) {
         say("top_users", "is 0, so nobody is looked at");

@@ -23,6 +23,18 @@ const APART: f64 = 5.0;
 /// An agent that has not scanned for so long says nothing about this moment.
 const FRESH: Duration = Duration::from_secs(180);
 
+/// An agent that has not looked at a running job for so long, in seconds, is dead or hangs.
+const LAG: f64 = 60.0;
+
+/// Nodes of a job whose agents give cause for doubt.
+#[derive(Debug, Default)]
+pub struct Odd {
+    /// They spoke of another time than that of the job.
+    pub elsewhen: Vec<String>,
+    /// They fell silent while it runs.
+    pub silent: Vec<String>,
+}
+
 /// What an agent said of a job.
 #[derive(Debug, Clone, Default)]
 struct Seen {
@@ -194,16 +206,15 @@ impl Agents {
         }
     }
 
-    /// Adds to a job what agents saw of it and nobody else knows. Says on which nodes an agent spoke
-    /// of another time than that of the job.
-    pub fn add_to(&self, job: &mut Job, names: &mut Names, now: Timestamp) -> Vec<String> {
+    /// Adds to a job what agents saw of it and nobody else knows. Says what is odd about them.
+    pub fn add_to(&self, job: &mut Job, names: &mut Names, now: Timestamp) -> Odd {
+        let mut odd = Odd::default();
         let (Some(jobs), Some(window)) = (self.jobs.get(&job.key.id.get()), self.window) else {
-            return Vec::new();
+            return odd;
         };
-        let Some(start) = job.start.map(|start| start.get() as f64) else { return Vec::new() };
+        let Some(start) = job.start.map(|start| start.get() as f64) else { return odd };
         let end = job.end.unwrap_or(now).get() as f64;
-        let Ok(list) = hostlist::expand(names.text(job.nodes)) else { return Vec::new() };
-        let mut elsewhen = Vec::new();
+        let Ok(list) = hostlist::expand(names.text(job.nodes)) else { return odd };
         let mut watched: Vec<(&str, &Seen)> = Vec::new();
         let (mut covered, mut of_window) = (0.0, 0.0);
         let begin = window.from().get() as f64;
@@ -211,15 +222,18 @@ impl Agents {
             let Some(seen) = jobs.get(name.as_str()) else { continue };
             let Some((from, until)) = seen.run() else { continue };
             if from < start - APART || from > end + APART {
-                elsewhen.push(name.to_string());
+                odd.elsewhen.push(name.to_string());
                 continue;
+            }
+            if job.is_running() && end - until > LAG {
+                odd.silent.push(name.to_string());
             }
             covered += (until.min(end) - from.max(start)).max(0.0);
             of_window += (until.min(end) - from.max(start).max(begin)).max(0.0);
             watched.push((name.as_str(), seen));
         }
         if watched.is_empty() {
-            return elsewhen;
+            return odd;
         }
         let held = list.len() as f64 * (end - start).max(1.0);
         // Counters hold all of the run; the highest of anything only what the window holds.
@@ -253,7 +267,7 @@ impl Agents {
         let work = work(&watched, all, job.end.is_none(), names);
         job.usage.work =
             Some(Box::new(Figure { value: work, origin: Origin::Agent, coverage: of_window }));
-        elsewhen
+        odd
     }
 }
 

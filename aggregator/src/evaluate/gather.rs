@@ -300,10 +300,12 @@ fn archived(
         }
         rename(&mut job, gathering.names(), &sources.config.evaluate.renamed_partitions);
         let comment = if jobstats::says_more(&job) { comment } else { "" };
-        match reader.read(comment) {
-            Ok(Some(summary)) => summary.add_to(&mut job, gathering.names()),
-            Ok(None) => {}
-            Err(error) => refused.add(id, error.to_string()),
+        let read = reader.read(comment).and_then(|summary| match summary {
+            Some(summary) => summary.add_to(&mut job, gathering.names()),
+            None => Ok(()),
+        });
+        if let Err(error) = read {
+            refused.add(id, error.to_string());
         }
         if let Err(error) = gathering.push(job) {
             refused.add(id, format!("is not judged: {error}"));
@@ -379,10 +381,12 @@ fn measure(
     } else {
         Gpus::default()
     };
-    let mut elsewhen: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut elsewhen, mut silent): (BTreeMap<String, u64>, BTreeMap<String, u64>) =
+        (BTreeMap::new(), BTreeMap::new());
     for job in jobs {
-        for node in agents.add_to(job, names, now) {
-            *elsewhen.entry(node).or_default() += 1;
+        let odd = agents.add_to(job, names, now);
+        for (nodes, counts) in [(odd.elsewhen, &mut elsewhen), (odd.silent, &mut silent)] {
+            nodes.into_iter().for_each(|node| *counts.entry(node).or_default() += 1);
         }
         if job.gpu_count() > 0 && !again.contains(&job.key.id) {
             gpus.add_to(job, names, now);
@@ -392,6 +396,13 @@ fn measure(
         let why = format!(
             "its agent watched {jobs} jobs at another time than Slurm ran them: is its clock right? \
              They are judged without it"
+        );
+        troubles.add(format!("node {node}"), why);
+    }
+    for (node, jobs) in silent {
+        let why = format!(
+            "its agent has said nothing of {jobs} running jobs for a minute or more: does it run? \
+             What it saw before counts for that time alone"
         );
         troubles.add(format!("node {node}"), why);
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use steward_common::id::ClusterName;
 use steward_common::intern::Names;
 use steward_common::metric::{JOB_LABEL, NODE_LABELS};
+use steward_common::rule::cancel_zero_gpu_jobs::CancelZeroGpuJobs;
 use steward_common::rule::{Figure, GpuUsage, Job, Origin, Share, Utilisation};
 use steward_common::time::Timestamp;
 use steward_common::unit::Bytes;
@@ -19,7 +20,7 @@ use crate::config::{JobOf, Mapping};
 const LATELY: u64 = 600;
 
 /// How far back it is looked whether a GPU has been idle without a break.
-const SLIDING: u64 = 6 * 3600;
+const SLIDING: u64 = CancelZeroGpuJobs::LONGEST.as_secs();
 
 /// A GPU that was looked at for this share of a time was looked at all of that time.
 const ALL_BUT: f64 = 0.95;

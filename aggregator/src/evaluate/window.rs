@@ -16,7 +16,7 @@ pub struct Period {
     /// From this moment on, on the site's clocks: 2026-11-09 or 2026-11-09T08:00:00.
     #[arg(long, short = 'S', value_name = "TIME")]
     pub starttime: Option<DateTime>,
-    /// Until this moment [default: now].
+    /// Until this moment [default: now, or --days after --starttime].
     #[arg(long, short = 'E', value_name = "TIME")]
     pub endtime: Option<DateTime>,
 }
@@ -37,9 +37,13 @@ impl Period {
             let moment = time.to_zoned(zone.clone()).map_err(bad)?.timestamp();
             Ok(Timestamp::new(moment.as_second()))
         };
-        let to = match self.endtime {
-            Some(end) => moment(end)?.min(now),
-            None => now,
+        let to = match (self.endtime, self.starttime, self.days) {
+            (Some(end), ..) => moment(end)?.min(now),
+            (None, Some(start), Some(days)) => {
+                let end = start.checked_add(jiff::Span::new().days(days)).map_err(bad)?;
+                moment(end)?.min(now)
+            }
+            (None, ..) => now,
         };
         let from = match self.starttime {
             Some(start) => moment(start)?,
@@ -95,6 +99,9 @@ mod tests {
             ..Period::default()
         };
         assert_eq!(window(&end).unwrap(), (hours(24.0 + 31.5), hours(31.5)));
+        let from = Some("2026-11-10T12:00:00".parse().unwrap());
+        let both = Period { starttime: from, days: Some(3), ..Period::default() };
+        assert_eq!(window(&both).unwrap(), (hours(139.5), hours(67.5)), "three days from then on");
         let later = Period { starttime: Some("2026-12-01".parse().unwrap()), ..Period::default() };
         assert!(window(&later).unwrap_err().contains("empty"));
         let beyond = Period { endtime: Some("2027-12-01".parse().unwrap()), ..Period::default() };

@@ -3,6 +3,8 @@
 //!
 //! Amounts are in base units, which the keys name: `…_bytes`, `…_seconds`; shares are from 0 to 1.
 
+use std::collections::BTreeMap;
+
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 use steward_common::rule::{
@@ -126,8 +128,39 @@ pub fn document(
         title: "Evaluation of rules".to_owned(),
         headline,
         facts: Vec::new(),
-        sheets: [overview].into_iter().chain(found(judged, instances)).collect(),
+        sheets: [overview, unknown(judged, instances)]
+            .into_iter()
+            .chain(found(judged, instances))
+            .collect(),
     }
+}
+
+/// Why rules could say nothing of some, and of how many.
+fn unknown(judged: &[Judged], instances: &[Instance]) -> Sheet {
+    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for one in judged {
+        for (instance, judgement) in instances.iter().zip(&one.judgements) {
+            let Some(judgement) = judgement else { continue };
+            for (_, missing) in &judgement.unknown {
+                *counts.entry((&instance.name, why(*missing))).or_default() += 1;
+            }
+            let named = judgement.unknown.len() as u64;
+            let more = judgement.unknown_count - named;
+            if more > 0 {
+                *counts.entry((&instance.name, "not looked into: there are many")).or_default() +=
+                    more;
+            }
+        }
+    }
+    let rows: Vec<((&str, &str), u64)> = counts.into_iter().collect();
+    let fields: &[Field<((&str, &str), u64)>] = &[
+        (always("rule", "Rule"), |row| Cell::text(row.0.0)),
+        (always("why", "Why nothing is said"), |row| Cell::text(row.0.1)),
+        (always("count", "Users or jobs"), |row| Cell::Count(row.1)),
+    ];
+    let mut sheet = Sheet::new("unknown", "Unknown", fields, &rows);
+    sheet.top = 0;
+    sheet
 }
 
 /// A table for each rule that found something to tell. Advice on single jobs is shown where no more

@@ -78,7 +78,7 @@ pub fn sheet(instance: &Instance, found: &[Found<'_>]) -> Sheet {
     finish(instance, "findings", columns, rows.collect())
 }
 
-/// A line for each job that was found, in the order of the findings.
+/// A line for each job that was found; what wasted the most billing hours first.
 #[must_use]
 pub fn jobs(instance: &Instance, found: &[Found<'_>]) -> Sheet {
     let mut all: Vec<(&Facts, Name, &Hit, &Figures)> = Vec::new();
@@ -96,6 +96,9 @@ pub fn jobs(instance: &Instance, found: &[Found<'_>]) -> Sheet {
             }));
         }
     }
+    // The worst first, whoever's they are: people see the top.
+    let waste = |hit: &Hit| hit.billing_hours.unwrap_or(-1.0);
+    all.sort_by(|(_, _, a, _), (_, _, b, _)| waste(b).total_cmp(&waste(a)));
     let figures = Shape::of(all.iter().map(|(facts, _, _, figures)| (*facts, *figures)));
     let mut columns = vec![always("user", "User"), always("job", "Job"), cluster_column(found)];
     columns.push(drop(2, "partition", "Partition"));

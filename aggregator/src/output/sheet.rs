@@ -176,6 +176,8 @@ pub struct Sheet {
     pub charts: Vec<Chart>,
     /// What one should know to read it.
     pub notes: Vec<String>,
+    /// Of a sheet that was cut for people: the sums of all rows, for the shares of its charts.
+    pub sums: Vec<(&'static str, f64)>,
 }
 
 impl Sheet {
@@ -199,6 +201,7 @@ impl Sheet {
             people: true,
             charts: Vec::new(),
             notes: Vec::new(),
+            sums: Vec::new(),
         }
     }
 
@@ -229,6 +232,8 @@ impl Sheet {
         let left_out = self.rows.len().saturating_sub(top);
         let skip = if self.last { left_out } else { 0 };
         let mut sheet = self.clone();
+        let sum = |chart: &Chart| (chart.key, self.bars(chart).iter().map(|(_, f)| f).sum());
+        sheet.sums = self.charts.iter().map(sum).collect();
         let columns = self.columns.iter().zip(&keep).filter(|(_, keep)| **keep);
         sheet.columns = columns.map(|(column, _)| column.clone()).collect();
         sheet.rows = self.rows.iter().skip(skip).take(top).map(kept).collect();
@@ -252,6 +257,16 @@ impl Sheet {
             .map(|(column, cell)| vec![Cell::text(&*column.head), cell.clone()])
             .collect();
         sheet
+    }
+
+    /// What all bars of a chart come to, those that are not shown among them.
+    #[must_use]
+    pub fn sum(&self, chart: &Chart) -> f64 {
+        let known = self.sums.iter().find(|(key, _)| *key == chart.key);
+        known.map_or_else(
+            || self.bars(chart).iter().map(|(_, figure)| figure).sum(),
+            |(_, sum)| *sum,
+        )
     }
 
     /// The labels and figures of a chart.

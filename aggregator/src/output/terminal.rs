@@ -154,7 +154,7 @@ pub fn chart(sheet: &Sheet, chart: &Chart, screen: Screen) -> String {
     if bars.len() < 2 {
         return String::new();
     }
-    let sum: f64 = bars.iter().map(|(_, figure)| figure).sum();
+    let sum = sheet.sum(chart);
     let most = match chart.tone {
         Tone::Good => 100.0,
         _ => bars.iter().map(|(_, figure)| *figure).fold(0.0, f64::max),

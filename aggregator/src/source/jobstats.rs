@@ -31,6 +31,9 @@ pub enum SummaryError {
     /// It is larger than any summary.
     #[error("its summary is larger than {} MiB", LARGEST >> 20)]
     Large,
+    /// It is of another job.
+    #[error("its summary speaks of other nodes than it had")]
+    Nodes,
     /// It is not of the form.
     #[error("its summary is not of Jobstats' form: {0}")]
     Form(#[from] serde_json::Error),
@@ -39,6 +42,9 @@ pub enum SummaryError {
 /// What a summary says.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Summary {
+    /// How long the job ran when it was made, in seconds.
+    #[serde(default)]
+    total_time: Option<f64>,
     /// By node.
     pub nodes: BTreeMap<String, Node>,
 }
@@ -153,8 +159,18 @@ fn bytes(number: Option<f64>) -> Option<Bytes> {
 
 impl Summary {
     /// Adds to a job what nobody else has measured. A summary is made when the job has ended, from
-    /// all that was seen of it; it does not say how much that was.
-    pub fn add_to(&self, job: &mut Job, names: &mut Names) {
+    /// all that was seen of it; one that was made after a part of its time speaks of that part.
+    ///
+    /// # Errors
+    /// If it speaks of other nodes than those of the job.
+    pub fn add_to(&self, job: &mut Job, names: &mut Names) -> Result<(), SummaryError> {
+        self.must_be_of(job, names)?;
+        let coverage = match (self.total_time, job.elapsed) {
+            (Some(time), Some(elapsed)) if elapsed > 0 => {
+                Share::new((time / f64::from(elapsed)).clamp(0.0, 1.0)).unwrap_or(Share::NONE)
+            }
+            _ => Share::ALL,
+        };
         let seconds = |number: &f64| number.is_finite() && *number >= 0.0;
         if is_more_by_node(job) && !self.nodes.is_empty() {
             let nodes: Box<[NodeUsage]> = self
@@ -168,15 +184,29 @@ impl Summary {
                     memory: bytes(node.total_memory),
                 })
                 .collect();
-            job.usage.nodes = Some(Box::new(Figure::whole(nodes, Origin::Summary)));
+            job.usage.nodes =
+                Some(Box::new(Figure { value: nodes, origin: Origin::Summary, coverage }));
         }
         if job.usage.gpus.is_none() {
             let gpus: Box<[GpuUsage]> =
                 self.nodes.iter().flat_map(|(name, node)| node.gpus(name, names)).collect();
             if !gpus.is_empty() {
-                job.usage.gpus = Some(Box::new(Figure::whole(gpus, Origin::Summary)));
+                job.usage.gpus =
+                    Some(Box::new(Figure { value: gpus, origin: Origin::Summary, coverage }));
             }
         }
+        Ok(())
+    }
+
+    /// Refuses a summary of another job: that of a job on one node names that node, with or without
+    /// its domain, and none names more nodes than the job has.
+    fn must_be_of(&self, job: &Job, names: &Names) -> Result<(), SummaryError> {
+        let count = job.node_count.unwrap_or(u32::MAX);
+        let more = u32::try_from(self.nodes.len()).is_ok_and(|there| there > count);
+        let held = names.text(job.nodes);
+        let first = |name: &str| name.split('.').next() == held.split('.').next();
+        let other = count == 1 && !held.is_empty() && !self.nodes.keys().all(|name| first(name));
+        if more || other { Err(SummaryError::Nodes) } else { Ok(()) }
     }
 }
 
@@ -254,7 +284,7 @@ mod tests {
             usage: Usage::default(),
         };
         let summary = read(&packed(json)).unwrap().unwrap();
-        summary.add_to(&mut job, &mut names);
+        summary.add_to(&mut job, &mut names).unwrap();
         (job, names)
     }
 

@@ -40,7 +40,7 @@ pub enum PrometheusError {
         why: String,
     },
     /// The server did not answer, or refused.
-    #[error("{url}: {why}: is this the right address? give --prometheus URL")]
+    #[error("{url}: {why} (the address is prometheus.url, or --prometheus of `steward now`)")]
     NoAnswer {
         /// The server.
         url: String,

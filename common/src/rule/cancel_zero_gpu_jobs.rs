@@ -30,9 +30,9 @@ options! {
         second_warning: Option<Duration> = Some(minutes(105));
         /// How long after its start it may be cancelled.
         cancel: Option<Duration> = Some(minutes(120));
-        /// How long the GPUs of a job that used them before are idle when it is warned.
+        /// How long the GPUs of a job that used them before are idle when it is warned; up to 24h.
         sliding_warning: Option<Duration> = Some(minutes(240));
-        /// How long they are idle when it may be cancelled.
+        /// How long they are idle when it may be cancelled; up to 24h.
         sliding_cancel: Option<Duration> = Some(minutes(300));
         /// Share of a job's GPUs; a job counts if fewer of them are in use.
         gpu_share: Share = Share::ALL;
@@ -104,6 +104,9 @@ impl Rule for CancelZeroGpuJobs {
 }
 
 impl CancelZeroGpuJobs {
+    /// Nobody looks further back for when a GPU last worked.
+    pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
     fn judge(&self, portfolio: &Portfolio<'_>, job: &Job) -> Result<Verdict, Missing> {
         if self.spares(portfolio, job) {
             return Ok(Verdict::NotApplicable(Why::Exempt));

@@ -177,12 +177,16 @@ pub fn gpus(job: &Job, needed: Share) -> Result<&[GpuUsage], Missing> {
     if gpus.iter().any(more) { Err(Missing::MoreThanHeld) } else { Ok(gpus) }
 }
 
-/// The list, if it has as many things as the job holds: of the others nothing is known.
+/// The list, if it has as many things as the job holds: of fewer the others are not known, and of
+/// more nobody knows which are the job's.
 fn all<T>(list: &[T], held: Option<u32>) -> Result<&[T], Missing> {
     let held = held.ok_or(Missing::Held)?;
     let there = u32::try_from(list.len()).unwrap_or(u32::MAX);
     if there == 0 {
         return Err(Missing::Unmeasured);
+    }
+    if there > held {
+        return Err(Missing::MoreThanHeld);
     }
     if there < held {
         let found = Share::new(f64::from(there) / f64::from(held)).unwrap_or(Share::NONE);

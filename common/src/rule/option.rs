@@ -54,6 +54,16 @@ pub enum Setting {
     Text(String),
 }
 
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Setting::Flag(flag) => flag.fmt(f),
+            Setting::Number(number) => number.fmt(f),
+            Setting::Text(text) => write!(f, "the text {text:?}"),
+        }
+    }
+}
+
 /// Why an option could not be set.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SetError {
@@ -66,7 +76,7 @@ pub enum SetError {
         known: String,
     },
     /// It is of another kind, or out of range.
-    #[error("{name}: expected {expected}, found {found:?}")]
+    #[error("{name}: expected {expected}, found {found}")]
     Unfit {
         /// The option.
         name: &'static str,
