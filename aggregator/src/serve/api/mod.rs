@@ -27,6 +27,9 @@ use refusal::Refusal;
 
 type Answer = Result<Response, Refusal>;
 
+/// Its line on the service's front page.
+pub const PAGE: &str = "/api/v1/clusters  their jobs and nodes, as JSON\n";
+
 /// Its routes.
 pub fn routes() -> Router<Arc<State>> {
     Router::new()

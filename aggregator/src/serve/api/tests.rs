@@ -143,5 +143,10 @@ async fn a_site_can_switch_it_off() {
     let service = Running::start(settings).await;
     service.board.put(snapshot(1000, Vec::new()));
     assert_eq!(service.get("/api/v1/clusters/c1/jobs").await.0, 404);
+    let (code, front) = service.get("/").await;
+    assert_eq!((code, front.contains("/metrics"), front.contains("/api")), (200, true, false));
+    service.stop().await;
+    let service = Running::start(config(dir.path())).await;
+    assert!(service.get("/").await.1.contains("/api/v1/clusters"));
     service.stop().await;
 }
