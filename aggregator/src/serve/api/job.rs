@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State as Extract};
+use axum::extract::State as Extract;
 use serde::Serialize;
 use steward_common::cluster::{CurrentJob, Question as Part, Snapshot};
 use steward_common::id::{ClusterName, JobId};
 
+use super::place::Place;
 use super::{Age, Answer, json, snapshot};
 use crate::archive;
 use crate::current::JobRow;
@@ -53,7 +54,7 @@ struct One {
 /// Tells of a job.
 pub async fn answer(
     Extract(state): Extract<Arc<State>>,
-    Path((cluster, id)): Path<(String, String)>,
+    Place((cluster, id)): Place<(String, String)>,
 ) -> Answer {
     if !is_id(&id) {
         return Err(Refusal::bad(format!(

@@ -5,13 +5,14 @@
 
 mod job;
 mod listing;
+mod place;
 mod question;
 mod refusal;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, RawQuery, State as Extract};
+use axum::extract::{RawQuery, State as Extract};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -22,6 +23,7 @@ use steward_common::id::{ClusterName, NodeName};
 
 use super::record::State;
 use crate::current::{JobRow, NodeRow, jobs_on};
+use place::Place;
 use question::Asked;
 use refusal::Refusal;
 
@@ -38,7 +40,14 @@ pub fn routes() -> Router<Arc<State>> {
         .route("/api/v1/clusters/{cluster}/jobs/{job}", get(job::answer))
         .route("/api/v1/clusters/{cluster}/nodes", get(nodes))
         .route("/api/v1/clusters/{cluster}/nodes/{node}", get(node))
+        .route("/api", get(nothing))
+        .route("/api/", get(nothing))
         .route("/api/{*rest}", get(nothing))
+        .method_not_allowed_fallback(read_only)
+}
+
+async fn read_only() -> Refusal {
+    Refusal::read_only("nothing can be changed here: ask with GET")
 }
 
 async fn nothing() -> Refusal {
@@ -133,7 +142,7 @@ async fn clusters(Extract(state): Extract<Arc<State>>) -> Answer {
 
 async fn jobs(
     Extract(state): Extract<Arc<State>>,
-    Path(cluster): Path<String>,
+    Place(cluster): Place<String>,
     RawQuery(query): RawQuery,
 ) -> Answer {
     let known = ["format", "user", "account", "partition", "state"];
@@ -151,7 +160,7 @@ async fn jobs(
 
 async fn nodes(
     Extract(state): Extract<Arc<State>>,
-    Path(cluster): Path<String>,
+    Place(cluster): Place<String>,
     RawQuery(query): RawQuery,
 ) -> Answer {
     let asked = Asked::parse(query.as_deref(), &["format", "partition", "state"])?;
@@ -177,7 +186,7 @@ fn wants_node(asked: &Asked, node: &NodeRow) -> bool {
 
 async fn node(
     Extract(state): Extract<Arc<State>>,
-    Path((cluster, name)): Path<(String, String)>,
+    Place((cluster, name)): Place<(String, String)>,
 ) -> Answer {
     #[derive(Serialize)]
     struct One {

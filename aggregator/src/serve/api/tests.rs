@@ -150,3 +150,28 @@ async fn a_site_can_switch_it_off() {
     assert!(service.get("/").await.1.contains("/api/v1/clusters"));
     service.stop().await;
 }
+
+#[tokio::test]
+async fn every_refusal_is_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Running::start(config(dir.path())).await;
+    service.board.put(snapshot(1000, Vec::new()));
+    for (method, path, status) in [
+        ("GET", "/api", 404),
+        ("GET", "/api/", 404),
+        ("GET", "/api/v2/%ff", 404),
+        ("GET", "/api/v1/clusters/%ff/jobs", 400),
+        ("GET", "/api/v1/clusters/%ff/nodes", 400),
+        ("GET", "/api/v1/clusters/c1/jobs/%ff", 400),
+        ("GET", "/api/v1/clusters/c1/nodes/%ff", 400),
+        ("POST", "/api/v1/clusters/c1/jobs", 405),
+        ("DELETE", "/api/v1/clusters/c1/jobs/7", 405),
+        ("PUT", "/api/nothing", 405),
+    ] {
+        let (code, kind, text) = service.send(method, path).await;
+        assert_eq!((code, kind.as_str()), (status, "application/json"), "{method} {path}: {text}");
+        let refusal: Value = serde_json::from_str(&text).unwrap();
+        assert!(refusal["error"].as_str().is_some_and(|why| !why.is_empty()), "{path}: {text}");
+    }
+    service.stop().await;
+}
