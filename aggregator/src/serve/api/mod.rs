@@ -149,6 +149,7 @@ async fn jobs(
     let asked = Asked::parse(query.as_deref(), &known)?;
     let snapshot = snapshot(&state, &cluster)?;
     let queue = seen(&snapshot, Question::Jobs, snapshot.jobs.as_ref())?;
+    let asked = asked.of_jobs(&queue.what)?;
     let age = Age::new(&snapshot, Question::Jobs, queue);
     let (queue, name) = (Arc::clone(&queue.what), snapshot.cluster.clone());
     let shape = asked.shape;
@@ -163,7 +164,7 @@ async fn nodes(
     Place(cluster): Place<String>,
     RawQuery(query): RawQuery,
 ) -> Answer {
-    let asked = Asked::parse(query.as_deref(), &["format", "partition", "state"])?;
+    let asked = Asked::parse(query.as_deref(), &["format", "partition", "state"])?.of_nodes()?;
     let snapshot = snapshot(&state, &cluster)?;
     let known = seen(&snapshot, Question::Nodes, snapshot.nodes.as_ref())?;
     let age = Age::new(&snapshot, Question::Nodes, known);

@@ -175,3 +175,34 @@ async fn every_refusal_is_json() {
     }
     service.stop().await;
 }
+
+#[tokio::test]
+async fn a_state_that_slurm_does_not_have_is_refused_with_those_it_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Running::start(config(dir.path())).await;
+    let jobs = vec![job(7, "alice", "RUNNING", ""), job(8, "bob", "EXPEDITING", "")];
+    service.board.put(snapshot(1000, jobs));
+    for (path, part) in [
+        ("/c1/jobs?state=foo", "RUNNING"),
+        ("/c1/jobs?state=running,foo", "PENDING"),
+        ("/c1/nodes?state=RUNNING", "mixed"),
+        ("/c1/nodes?state=drian", "not_responding"),
+    ] {
+        let (code, refusal) = get(&service, path).await;
+        assert_eq!(code, 400, "{path}: {refusal}");
+        assert!(refusal["error"].as_str().unwrap().contains(part), "{path}: {refusal}");
+    }
+    // Short names are Slurm's too, and so is a state of a newer Slurm that a job is in.
+    for (path, rows, count) in [
+        ("/c1/jobs?state=r", "jobs", 1),
+        ("/c1/jobs?state=oom", "jobs", 0),
+        ("/c1/jobs?state=expediting", "jobs", 1),
+        ("/c1/nodes?state=mix", "nodes", 1),
+        ("/c1/nodes?state=DRAIN", "nodes", 1),
+        ("/c1/nodes?state=idle", "nodes", 0),
+    ] {
+        let (code, told) = get(&service, path).await;
+        assert_eq!((code, told[rows].as_array().map(Vec::len)), (200, Some(count)), "{path}");
+    }
+    service.stop().await;
+}
