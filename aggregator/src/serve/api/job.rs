@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::extract::State as Extract;
+use axum::extract::{RawQuery, State as Extract};
 use serde::Serialize;
 use steward_common::cluster::{CurrentJob, Question as Part, Snapshot};
 use steward_common::id::{ClusterName, JobId};
 
 use super::place::Place;
+use super::question::Asked;
 use super::{Age, Answer, json, snapshot};
 use crate::archive;
 use crate::current::JobRow;
@@ -55,7 +56,9 @@ struct One {
 pub async fn answer(
     Extract(state): Extract<Arc<State>>,
     Place((cluster, id)): Place<(String, String)>,
+    RawQuery(query): RawQuery,
 ) -> Answer {
+    Asked::one(query.as_deref())?;
     if !is_id(&id) {
         return Err(Refusal::bad(format!(
             "{id:?} is no id of a job: those are like 739, 741_0 or 743+1"

@@ -127,11 +127,12 @@ struct ClusterRow {
     nodes_seen_at: Option<i64>,
 }
 
-async fn clusters(Extract(state): Extract<Arc<State>>) -> Answer {
+async fn clusters(Extract(state): Extract<Arc<State>>, RawQuery(query): RawQuery) -> Answer {
     #[derive(Serialize)]
     struct Clusters {
         clusters: Vec<ClusterRow>,
     }
+    Asked::one(query.as_deref())?;
     let rows = state.board.all().into_values().map(|snapshot| ClusterRow {
         cluster: snapshot.cluster.to_string(),
         jobs_seen_at: snapshot.jobs.as_ref().map(|seen| seen.at.get()),
@@ -188,6 +189,7 @@ fn wants_node(asked: &Asked, node: &NodeRow) -> bool {
 async fn node(
     Extract(state): Extract<Arc<State>>,
     Place((cluster, name)): Place<(String, String)>,
+    RawQuery(query): RawQuery,
 ) -> Answer {
     #[derive(Serialize)]
     struct One {
@@ -197,6 +199,7 @@ async fn node(
         /// Raw ids of the jobs that hold it.
         jobs: Vec<u32>,
     }
+    Asked::one(query.as_deref())?;
     let snapshot = snapshot(&state, &cluster)?;
     let known = seen(&snapshot, Question::Nodes, snapshot.nodes.as_ref())?;
     let name = NodeName::new(&name).map_err(|error| Refusal::bad(error.to_string()))?;

@@ -51,6 +51,20 @@ impl Asked {
         Ok(asked)
     }
 
+    /// Reads the question about a single thing, of which nothing can be chosen.
+    ///
+    /// # Errors
+    /// If there is anything but `format=json`: one object has no rows to be written a line each, and
+    /// whoever reads lines would take it for a row.
+    pub fn one(query: Option<&str>) -> Result<(), Refusal> {
+        match Asked::parse(query, &["format"])?.shape {
+            Shape::Object => Ok(()),
+            Shape::Lines => Err(Refusal::bad(
+                "format=ndjson is for lists of jobs or nodes; this is one JSON object: leave it out",
+            )),
+        }
+    }
+
     /// The same, with states of jobs by their long names. A state of a newer Slurm is known by the
     /// jobs that are in it.
     ///

@@ -206,3 +206,22 @@ async fn a_state_that_slurm_does_not_have_is_refused_with_those_it_has() {
     }
     service.stop().await;
 }
+
+#[tokio::test]
+async fn one_object_has_no_rows_and_what_is_asked_in_vain_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Running::start(config(dir.path())).await;
+    service.board.put(snapshot(1000, vec![job(7, "alice", "RUNNING", "")]));
+    for path in ["", "/c1/jobs/7", "/c1/nodes/n1"] {
+        assert_eq!(get(&service, &format!("{path}?format=json")).await.0, 200, "{path}");
+        for (question, part) in
+            [("format=ndjson", "lists"), ("format=xml", "json"), ("user=bob", "known: format")]
+        {
+            let (code, refusal) = get(&service, &format!("{path}?{question}")).await;
+            assert_eq!(code, 400, "{path} {question}: {refusal}");
+            let why = refusal["error"].as_str().unwrap();
+            assert!(why.contains(part), "{path} {question}: {refusal}");
+        }
+    }
+    service.stop().await;
+}
