@@ -61,20 +61,26 @@ async fn nothing() -> Refusal {
 #[derive(Clone, Debug, Serialize)]
 struct Age {
     cluster: String,
-    /// When slurmctld said it.
-    seen_at: i64,
-    age_seconds: i64,
+    /// When slurmctld said it, or the archive had it from Slurm's database; `null` if nobody wrote
+    /// that down.
+    seen_at: Option<i64>,
+    age_seconds: Option<i64>,
     /// Why there is nothing newer; `null` if it was said at the last try.
     error: Option<String>,
 }
 
 impl Age {
     fn new<T>(snapshot: &Snapshot, question: Question, seen: &Seen<T>) -> Age {
+        Age::at(snapshot, question, Some(seen.at.get()))
+    }
+
+    /// Of what was known at another time than that of the snapshot.
+    fn at(snapshot: &Snapshot, question: Question, seen_at: Option<i64>) -> Age {
         let asked = snapshot.asked.get(&question);
         Age {
             cluster: snapshot.cluster.to_string(),
-            seen_at: seen.at.get(),
-            age_seconds: (Timestamp::now().as_second() - seen.at.get()).max(0),
+            seen_at,
+            age_seconds: seen_at.map(|at| Timestamp::now().as_second().saturating_sub(at).max(0)),
             error: asked.and_then(|asked| asked.error.clone()),
         }
     }

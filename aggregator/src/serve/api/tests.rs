@@ -113,6 +113,9 @@ async fn states_are_remembered_when_they_change_and_told_with_the_job() {
     assert_eq!((code, &told["source"]), (200, &"store".into()), "{told}");
     assert_eq!(told["states"].as_array().unwrap().len(), 3);
     assert!(told.get("job").is_none());
+    // Nobody may take it for the present.
+    assert_eq!(told["age"]["seen_at"], now + 4);
+    assert!(told["age"]["age_seconds"].as_i64().unwrap() >= 96, "{told}");
     service.stop().await;
 }
 
