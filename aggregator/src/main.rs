@@ -87,6 +87,6 @@ fn print(outcome: &Outcome) -> anyhow::Result<ExitCode> {
 
 fn complain(error: &anyhow::Error) -> ExitCode {
     // Nothing is left to do if even this cannot be written.
-    drop(writeln!(std::io::stderr(), "steward: {error:#}"));
+    drop(writeln!(std::io::stderr(), "steward: {}", command::message(error)));
     ExitCode::from(command::code(error))
 }
