@@ -133,7 +133,7 @@ const OF_TASKS: &[OfTask] = &[
 fn page(state: &State) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let deleted = state.counts.groups_deleted.load(Ordering::Relaxed);
-    let failures = state.counts.store_failures.load(Ordering::Relaxed);
+    let failures = state.counts.store_failures.load(Ordering::Relaxed) + state.store.losses();
     for (def, labels, value) in [
         (&metric::CENTRE_BUILD_INFO, &[env!("CARGO_PKG_VERSION")][..], 1.0),
         (&metric::CENTRE_LEADER, &[], flag(state.leadership.leads())),

@@ -120,6 +120,29 @@ async fn states_are_remembered_when_they_change_and_told_with_the_job() {
 }
 
 #[tokio::test]
+async fn a_store_that_was_deleted_is_begun_anew_with_the_states_of_all_jobs_and_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Running::start(config(dir.path())).await;
+    service.wait_for("ok: leader\n").await;
+    let now = jiff::Timestamp::now().as_second() - 100;
+    let (alices, bobs) = (job(7, "alice", "RUNNING", ""), job(8, "bob", "PENDING", ""));
+    service.board.put(snapshot(now, vec![alices.clone(), bobs.clone()]));
+    service.until_states(7, |states| states.len() == 1).await;
+    let path = dir.path().join("state/steward.db");
+    std::fs::remove_file(&path).unwrap();
+    service.board.put(snapshot(now + 1, vec![alices, bobs]));
+    service.until_states(7, |states| states.len() == 1 && path.exists()).await;
+    service.until_states(8, |states| states.len() == 1).await;
+    let (_, page) = service.get("/metrics").await;
+    assert!(page.contains("\nsteward_store_failures_total 1\n"), "{page}");
+    service.stop().await;
+    // Not only in a file that nobody will see again.
+    let service = Running::start(config(dir.path())).await;
+    service.until_states(8, |states| states == ["PENDING"]).await;
+    service.stop().await;
+}
+
+#[tokio::test]
 async fn an_old_answer_says_how_old_it_is_and_why() {
     let dir = tempfile::tempdir().unwrap();
     let service = Running::start(config(dir.path())).await;
