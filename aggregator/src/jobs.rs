@@ -89,6 +89,7 @@ pub struct JobRun {
     pub req_mem_mb: Option<f64>,
     pub max_rss_mb: Option<f64>,
     pub node_list: String,
+    pub collected_at: Option<i64>,
 }
 
 impl JobRun {

@@ -88,8 +88,15 @@ fn print(outcome: &Outcome) -> anyhow::Result<ExitCode> {
 
 fn complain(error: &anyhow::Error) -> ExitCode {
     // Nothing is left to do if even this cannot be written.
-    let message = format!("{error:#}");
+    let message = command::message(error);
     let lines: Vec<String> = message.lines().map(visible).collect();
-    drop(writeln!(std::io::stderr(), "steward: {}", lines.join("\n")));
+    drop(writeln!(
+        std::io::stderr(),
+        "steward: {}",
+        lines.join(
+            "
+"
+        )
+    ));
     ExitCode::from(command::code(error))
 }

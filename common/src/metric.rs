@@ -320,7 +320,7 @@ catalogue! {
     CENTRE_START_TIMESTAMP: Gauge Centre Seconds "steward_start_timestamp_seconds" [],
         "Unix time at which the service started";
     CENTRE_STORE_FAILURES: Counter Centre Count "steward_store_failures_total" [],
-        "Tries of the service to write down states of jobs that failed, since it started; what they had is tried again";
+        "Tries of the service to write down states of jobs that failed, since it started, and files of its store that were deleted or replaced; what could not be written is tried again";
     CENTRE_TASK_LAST_DURATION: Gauge Centre Seconds "steward_task_last_duration_seconds" ["task"],
         "Wall time that the last run of the task took";
     CENTRE_TASK_LAST_FAILURE: Gauge Centre Seconds "steward_task_last_failure_timestamp_seconds" ["task"],

@@ -18,6 +18,7 @@ const COLUMNS: &[&str] = &[
     "alloc_cpus",
     "alloc_gpus",
     "cluster",
+    "collected_at",
     "elapsed_seconds",
     "end_time",
     "gpu_used_seconds",
@@ -202,7 +203,7 @@ fn add(batch: &RecordBatch, window: Window, newest: &mut Newest) {
     let (mut elapsed, mut cpus) = (small("elapsed_seconds"), small("alloc_cpus"));
     let mut gpus = small("alloc_gpus");
     let (mut submit, mut start) = (seconds("submit_time"), seconds("start_time"));
-    let mut end = seconds("end_time");
+    let (mut end, mut collected) = (seconds("end_time"), seconds("collected_at"));
     let (mut cpu, mut gpu) = (real(batch, "total_cpu_seconds"), real(batch, "gpu_used_seconds"));
     let (mut asked, mut peak) = (real(batch, "req_mem_mb"), real(batch, "max_rss_mb"));
     for row in 0..batch.num_rows() {
@@ -228,6 +229,7 @@ fn add(batch: &RecordBatch, window: Window, newest: &mut Newest) {
             req_mem_mb: asked.next().flatten(),
             max_rss_mb: peak.next().flatten(),
             node_list: nodes.next().unwrap_or_default(),
+            collected_at: collected.next().flatten(),
         };
         let over = run.end_time.is_some_and(|end| end < window.from().get());
         if run.submit_time < window.to().get() && !over {

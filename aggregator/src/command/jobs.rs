@@ -138,12 +138,11 @@ fn question(args: &Args, config: &Config) -> anyhow::Result<Question> {
 }
 
 fn state(text: &str) -> Result<String, BadInput> {
-    let state = JobState::from(text.to_uppercase().as_str());
-    if state.is_known() {
-        return Ok(state.name().to_owned());
-    }
-    let known: Vec<String> = JobState::all().iter().map(|state| state.name().to_owned()).collect();
-    Err(BadInput(format!("--state: {text:?} is no state of Slurm; there are {}", known.join(", "))))
+    let state = JobState::named(text).ok_or_else(|| {
+        let known = JobState::names();
+        BadInput(format!("--state: {text:?} is no state of Slurm; there are {known}"))
+    })?;
+    Ok(state.name().to_owned())
 }
 
 fn title(question: &Question) -> String {

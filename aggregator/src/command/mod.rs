@@ -24,6 +24,7 @@ pub mod service;
 pub mod status;
 
 use clap::Subcommand;
+use steward_common::causes::with_causes;
 use steward_common::config::ConfigError;
 
 use crate::config::Config;
@@ -97,6 +98,12 @@ pub fn code(error: &anyhow::Error) -> u8 {
     if input { 2 } else { 1 }
 }
 
+/// An error with all that caused it, in one line, each once: many errors name their cause themselves.
+#[must_use]
+pub fn message(error: &anyhow::Error) -> String {
+    with_causes(error.as_ref())
+}
+
 /// Makes the enum that clap reads and the call of each command from one list.
 macro_rules! commands {
     ($($(#[$more:meta])* $variant:ident $module:ident,)*) => {
@@ -166,6 +173,14 @@ mod tests {
     use anyhow::Context;
 
     use super::*;
+
+    #[test]
+    fn a_file_that_is_not_there_is_told_once() {
+        let path = std::path::Path::new("/nonexistent.toml");
+        let error = anyhow::Error::from(Config::load(Some(path)).unwrap_err());
+        let message = message(&error.context("settings"));
+        assert_eq!(message, "settings: /nonexistent.toml: No such file or directory (os error 2)");
+    }
 
     #[test]
     fn what_a_person_gave_wrong_ends_with_2_and_what_went_wrong_with_1() {

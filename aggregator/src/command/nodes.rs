@@ -2,10 +2,10 @@
 
 use steward_common::cluster::Question;
 
-use super::Outcome;
 use super::current::{From, How, split};
+use super::{BadInput, Outcome};
 use crate::config::Config;
-use crate::current::{NodeRow, Rows};
+use crate::current::{NodeRow, Rows, state_word, state_words};
 use crate::jobs::is_like;
 use crate::output::nodes::document;
 use crate::shutdown::Shutdown;
@@ -43,8 +43,11 @@ pub struct Args {
 /// Asks and shows.
 ///
 /// # Errors
-/// If nobody answers.
-pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
+/// If a state is none of Slurm's, or nobody answers.
+pub async fn run(mut args: Args, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
+    for state in &mut args.state {
+        *state = word(state)?;
+    }
     let rows: Vec<Rows<NodeRow>> = if args.from.service {
         shutdown.or(args.from.of_service("nodes", &config)).await??
     } else {
@@ -56,6 +59,14 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     args.how.outcome(&document(&nodes), &failed)
 }
 
+fn word(text: &str) -> Result<String, BadInput> {
+    let known = state_word(text).ok_or_else(|| {
+        let known = state_words();
+        BadInput(format!("--state: {text:?} is no state of nodes in Slurm; there are {known}"))
+    })?;
+    Ok(known.to_owned())
+}
+
 impl Args {
     fn wants(&self, node: &NodeRow) -> bool {
         let in_state = |word: &String| node.is(word);
@@ -65,5 +76,19 @@ impl Args {
             && (self.state.is_empty() || self.state.iter().any(in_state))
             && (self.node.is_empty() || self.node.iter().any(named))
             && (!self.out || node.is_out())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_those_of_slurm_in_any_case_and_short() {
+        assert_eq!(word("IDLE").unwrap(), "idle");
+        assert_eq!(word("alloc").unwrap(), "allocated");
+        assert_eq!(word("Drain").unwrap(), "drain");
+        let refusal = word("drian").unwrap_err().to_string();
+        assert!(refusal.contains("idle") && refusal.contains("not_responding"), "{refusal}");
     }
 }

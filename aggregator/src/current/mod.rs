@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use steward_common::cluster::{CurrentJob, Question, Snapshot};
 
 pub use job::{JobRow, TimeLimit, Unlimited};
-pub use node::{Held, NodeRow, ReasonRow, StockRow, jobs_on};
+pub use node::{Held, NodeRow, ReasonRow, StockRow, jobs_on, state_word, state_words};
 
 /// Which clusters are asked for; all if none is named.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use steward_common::cluster::{Class, Node, Snapshot, Split};
+use steward_common::cluster::state::Flag;
+use steward_common::cluster::{Base, Class, Node, Snapshot, Split};
 use steward_common::id::NodeName;
 use steward_common::slurm::hostlist;
 use steward_common::time::Timestamp;
@@ -172,6 +173,21 @@ impl NodeRow {
         let words = std::iter::once(&self.state).chain(&self.flags).map(String::as_str);
         words.collect::<Vec<_>>().join("+")
     }
+}
+
+/// The word by which rows have a base state or a flag that a person names; `None` if Slurm has none
+/// such.
+#[must_use]
+pub fn state_word(text: &str) -> Option<&'static str> {
+    Base::from_word(text).map(Base::name).or_else(|| Flag::from_word(text).map(Flag::name))
+}
+
+/// All base states and flags, for whoever named another.
+#[must_use]
+pub fn state_words() -> String {
+    let bases = Base::ALL.iter().map(|base| base.name());
+    let flags = Flag::ALL.iter().map(|flag| flag.name());
+    bases.chain(flags).collect::<Vec<_>>().join(", ")
 }
 
 /// The raw ids of the jobs that hold a node.

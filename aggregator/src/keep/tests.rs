@@ -67,6 +67,30 @@ fn plain(state: &str, end: &str) -> String {
 }
 
 #[test]
+fn a_run_says_when_it_was_collected() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = archive(directory.path());
+    add(&archive, 500, &[(Form::Plain, plain("RUNNING", "Unknown"), None)]);
+    add(&archive, 900, &[(Form::Plain, plain("COMPLETED", "700"), Some(700))]);
+    rebuild(&archive);
+    let question = crate::jobs::Question {
+        whose: crate::jobs::Whose::All,
+        from: 0,
+        to: i64::MAX,
+        states: Vec::new(),
+        accounts: Vec::new(),
+        partitions: Vec::new(),
+        clusters: Vec::new(),
+        name: None,
+        job_id: Some("7".to_owned()),
+        limit: 0,
+    };
+    let runs = archive.jobs(&question).unwrap().runs;
+    let told: Vec<_> = runs.iter().map(|run| (run.state.as_str(), run.collected_at)).collect();
+    assert_eq!(told, [("COMPLETED", Some(900))]);
+}
+
+#[test]
 fn the_newest_measurement_of_agents_is_attached_to_the_newest_version() {
     let directory = tempfile::tempdir().unwrap();
     let archive = archive(directory.path());

@@ -74,8 +74,17 @@ pub async fn listen(listener: TcpListener, router: Router, shutdown: Shutdown) {
     connections.end().await;
 }
 
-async fn index() -> &'static str {
-    "steward\n\n/metrics  clusters and the service itself, for Prometheus\n/metrics/constants  values of the configuration alone\n/healthz  200 while it leads or waits for the leader\n/api/v1/clusters  their jobs and nodes, as JSON\n"
+/// What there is to see here.
+const PAGES: &str = "steward
+
+/metrics  clusters and the service itself, for Prometheus
+/metrics/constants  values of the configuration alone
+/healthz  200 while it leads or waits for the leader
+";
+
+async fn index(Extract(state): Extract<Arc<State>>) -> String {
+    let api = if state.config.serve.api { api::PAGE } else { "" };
+    format!("{PAGES}{api}")
 }
 
 async fn metrics(Extract(state): Extract<Arc<State>>) -> Response {
@@ -124,7 +133,7 @@ const OF_TASKS: &[OfTask] = &[
 fn page(state: &State) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let deleted = state.counts.groups_deleted.load(Ordering::Relaxed);
-    let failures = state.counts.store_failures.load(Ordering::Relaxed);
+    let failures = state.counts.store_failures.load(Ordering::Relaxed) + state.store.losses();
     for (def, labels, value) in [
         (&metric::CENTRE_BUILD_INFO, &[env!("CARGO_PKG_VERSION")][..], 1.0),
         (&metric::CENTRE_LEADER, &[], flag(state.leadership.leads())),

@@ -31,13 +31,16 @@ pub struct Memory {
     keep: Duration,
     looks: HashMap<ClusterName, Look>,
     forgot: Option<Instant>,
+    /// How often the store had lost its file at the last look.
+    losses: u64,
 }
 
 impl Memory {
     /// One that forgets after `keep`.
     #[must_use]
     pub fn new(store: Store, keep: Duration) -> Memory {
-        Memory { store, keep, looks: HashMap::new(), forgot: None }
+        let losses = store.losses();
+        Memory { store, keep, looks: HashMap::new(), forgot: None, losses }
     }
 
     /// Writes down the states that are new since the last snapshot of this cluster; gives how many.
@@ -50,6 +53,12 @@ impl Memory {
         let cluster = &snapshot.cluster;
         if self.looks.get(cluster).is_some_and(|look| look.at == queue.at) {
             return Ok(0);
+        }
+        self.store.renew().await?;
+        if self.store.losses() != self.losses {
+            // What was written down may be lost with the file.
+            self.losses = self.store.losses();
+            self.reset();
         }
         let first = queue.what.iter().map(|job| job.id).min();
         let known = match (self.looks.get(cluster), first) {

@@ -164,7 +164,7 @@ impl Desk {
         let call = Call { peer, args: request.args, state: Arc::clone(&self.state) };
         let reply = match timeout(TO_ANSWER, handler(call)).await {
             Ok(Ok(value)) => Reply::Ok(value),
-            Ok(Err(error)) => failure(&format!("{error:#}"), command::code(&error)),
+            Ok(Err(error)) => failure(&command::message(&error), command::code(&error)),
             Err(_) => failure("the answer took too long", 1),
         };
         self.note(name, reply)

@@ -182,7 +182,7 @@ async fn ended(running: &mut Option<Running>) -> Result<(), String> {
     match running {
         None => std::future::pending().await,
         Some(running) => match (&mut running.handle).await {
-            Ok(result) => result.map_err(|error| format!("{error:#}")),
+            Ok(result) => result.map_err(|error| crate::command::message(&error)),
             Err(error) => Err(error.to_string()),
         },
     }

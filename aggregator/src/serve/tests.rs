@@ -61,6 +61,16 @@ impl Running {
         (answer.status().as_u16(), answer.text().await.unwrap())
     }
 
+    /// Sends a request; gives the status, the type of the answer and its text.
+    pub(super) async fn send(&self, method: &str, path: &str) -> (u16, String, String) {
+        let method = method.parse::<reqwest::Method>().unwrap();
+        let address = format!("http://{}{path}", self.address);
+        let answer = reqwest::Client::new().request(method, address).send().await.unwrap();
+        let kind = answer.headers().get("content-type");
+        let kind = kind.map(|kind| kind.to_str().unwrap().to_owned()).unwrap_or_default();
+        (answer.status().as_u16(), kind, answer.text().await.unwrap())
+    }
+
     /// Waits until /healthz says so.
     pub(super) async fn wait_for(&self, health: &str) {
         for _ in 0..300 {

@@ -5,38 +5,26 @@
 //! that PostgreSQL takes too.
 
 mod error;
+mod open;
 pub mod states;
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use sqlx::SqlSafeStr;
-use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions};
+use sqlx::sqlite::SqlitePool;
+use tokio::sync::{RwLock, RwLockReadGuard};
 
 pub use error::StoreError;
-use error::{Trouble, trouble};
+use error::trouble;
+use open::Open;
 
-/// How long a writer waits for another.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// How long a question waits for its turn.
-const TURN: Duration = Duration::from_secs(10);
-
-/// Questions at a time. SQLite has one writer, and readers are few.
-const MOST: u32 = 4;
-
-/// Every migration: its number, what it brings, its text.
-const MIGRATIONS: &[(i64, &str, &str)] =
-    &[(1, "job states", include_str!("sqlite/0001_job_states.sql"))];
-
-/// An open store.
+/// An open store. Its clones are the same.
 #[derive(Clone, Debug)]
 pub struct Store {
     path: PathBuf,
-    pool: SqlitePool,
+    open: Arc<RwLock<Open>>,
+    losses: Arc<AtomicU64>,
 }
 
 impl Store {
@@ -45,32 +33,17 @@ impl Store {
     /// # Errors
     /// If it cannot be used; it is then left as it is.
     pub async fn open(path: &Path) -> Result<Store, StoreError> {
-        create(path)?;
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(false)
-            // Readers do not wait for the writer, and a power cut loses at most the last change.
-            .journal_mode(SqliteJournalMode::Wal)
-            .busy_timeout(PATIENCE);
-        let pool = SqlitePoolOptions::new()
-            .max_connections(MOST)
-            .acquire_timeout(TURN)
-            .connect_with(options)
-            .await
-            .map_err(|error| StoreError::new(path, error))?;
-        let store = Store { path: path.to_owned(), pool };
-        match store.prepare().await {
-            Ok(()) => Ok(store),
-            Err(error) => {
-                store.close().await;
-                Err(error)
-            }
-        }
+        let open = Open::new(path).await?;
+        Ok(Store {
+            path: path.to_owned(),
+            open: Arc::new(RwLock::new(open)),
+            losses: Arc::new(AtomicU64::new(0)),
+        })
     }
 
     /// Waits until nothing is asked any more, and closes the file.
     pub async fn close(&self) {
-        self.pool.close().await;
+        self.open.read().await.pool.close().await;
     }
 
     /// Where it is.
@@ -79,45 +52,55 @@ impl Store {
         &self.path
     }
 
-    async fn prepare(&self) -> Result<(), StoreError> {
-        // A file that was cut or overwritten in the middle opens without a word.
-        let said: String = sqlx::query_scalar("PRAGMA quick_check(1)")
-            .fetch_one(&self.pool)
-            .await
-            .map_err(|error| self.error(error))?;
-        if said != "ok" {
-            return Err(StoreError { path: self.path.clone(), trouble: Trouble::Damaged(said) });
+    /// How often the file was found deleted or replaced since the store was opened. What was written
+    /// before may be lost.
+    #[must_use]
+    pub fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Relaxed)
+    }
+
+    /// Makes sure that what is written now is in the file that others will find: one that was
+    /// deleted or replaced is opened anew.
+    ///
+    /// # Errors
+    /// If the new one cannot be used; this is tried again whenever the store is.
+    pub async fn renew(&self) -> Result<(), StoreError> {
+        self.pool().await.map(drop)
+    }
+
+    /// Whom to ask. The file stays the same until the answer is dropped.
+    async fn pool(&self) -> Result<RwLockReadGuard<'_, SqlitePool>, StoreError> {
+        let open = self.open.read().await;
+        if open.is_there(&self.path) {
+            return Ok(RwLockReadGuard::map(open, |open| &open.pool));
         }
-        migrator().run(&self.pool).await.map_err(|error| StoreError {
-            path: self.path.clone(),
-            trouble: error::of_migration(error, newest()),
-        })
+        drop(open);
+        let mut open = self.open.write().await;
+        // Another may have been quicker.
+        if !open.is_there(&self.path) {
+            self.replace(&mut open).await?;
+        }
+        Ok(RwLockReadGuard::map(open.downgrade(), |open| &open.pool))
+    }
+
+    async fn replace(&self, open: &mut Open) -> Result<(), StoreError> {
+        if open.file.take().is_some() {
+            self.losses.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(
+                path = %self.path.display(),
+                "the store's file was deleted or replaced while the service runs; it is opened \
+                 anew, and what only the old one had is lost: put a backup in its place while no \
+                 service runs"
+            );
+        }
+        open.leave(&self.path).await;
+        *open = Open::new(&self.path).await?;
+        Ok(())
     }
 
     fn error(&self, error: sqlx::Error) -> StoreError {
         StoreError { path: self.path.clone(), trouble: trouble(error) }
     }
-}
-
-/// What the service remembers is nobody else's business: SQLite would let everybody read it.
-fn create(path: &Path) -> Result<(), StoreError> {
-    let made = path
-        .parent()
-        .map_or(Ok(()), std::fs::create_dir_all)
-        .and_then(|()| OpenOptions::new().create(true).append(true).mode(0o600).open(path));
-    made.map(drop)
-        .map_err(|source| StoreError { path: path.to_owned(), trouble: Trouble::File(source) })
-}
-
-fn newest() -> i64 {
-    MIGRATIONS.iter().map(|(number, _, _)| *number).max().unwrap_or_default()
-}
-
-fn migrator() -> Migrator {
-    let migrations = MIGRATIONS.iter().map(|(number, what, text)| {
-        Migration::new(*number, (*what).into(), MigrationType::Simple, text.into_sql_str(), false)
-    });
-    Migrator::with_migrations(migrations.collect())
 }
 
 #[cfg(test)]

@@ -27,8 +27,9 @@ impl Store {
         at: Timestamp,
         states: &[(JobId, String)],
     ) -> Result<(), StoreError> {
+        let pool = self.pool().await?;
         let work = async {
-            let mut change = self.pool.begin().await?;
+            let mut change = pool.begin().await?;
             for (job, state) in states {
                 // A clock that was set back may bring a time twice: what was seen last counts.
                 sqlx::query(
@@ -56,12 +57,13 @@ impl Store {
         cluster: &ClusterName,
         job: JobId,
     ) -> Result<Vec<SeenState>, StoreError> {
+        let pool = self.pool().await?;
         let rows: Vec<(String, i64)> = sqlx::query_as(
             "SELECT state, seen_at FROM job_state WHERE cluster = $1 AND job = $2 ORDER BY seen_at",
         )
         .bind(cluster.as_str())
         .bind(i64::from(job.get()))
-        .fetch_all(&self.pool)
+        .fetch_all(&*pool)
         .await
         .map_err(|error| self.error(error))?;
         let seen = |(state, at)| SeenState { state, at: Timestamp::new(at) };
@@ -77,12 +79,13 @@ impl Store {
         cluster: &ClusterName,
         first: JobId,
     ) -> Result<HashMap<JobId, String>, StoreError> {
+        let pool = self.pool().await?;
         let rows: Vec<(i64, String)> = sqlx::query_as(
             "SELECT job, state FROM job_state WHERE cluster = $1 AND job >= $2 ORDER BY seen_at",
         )
         .bind(cluster.as_str())
         .bind(i64::from(first.get()))
-        .fetch_all(&self.pool)
+        .fetch_all(&*pool)
         .await
         .map_err(|error| self.error(error))?;
         let known = |(job, state)| Some((JobId::new(u32::try_from(job).ok()?)?, state));
@@ -95,9 +98,10 @@ impl Store {
     /// # Errors
     /// If that cannot be written.
     pub async fn forget_states(&self, moment: Timestamp) -> Result<u64, StoreError> {
+        let pool = self.pool().await?;
         let done = sqlx::query("DELETE FROM job_state WHERE seen_at < $1")
             .bind(moment.get())
-            .execute(&self.pool)
+            .execute(&*pool)
             .await;
         done.map(|done| done.rows_affected()).map_err(|error| self.error(error))
     }

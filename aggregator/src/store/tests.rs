@@ -3,7 +3,9 @@ use std::os::unix::fs::PermissionsExt;
 use steward_common::id::{ClusterName, JobId};
 use steward_common::time::Timestamp;
 
+use super::error::Trouble;
 use super::*;
+use sqlx::sqlite::SqliteConnectOptions;
 
 fn cluster() -> ClusterName {
     ClusterName::new("c1").unwrap()
@@ -87,7 +89,7 @@ async fn tables_of_a_newer_version_are_not_touched() {
     add(&store, 100, &[(7, "PENDING")]).await.unwrap();
     let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, \
                  execution_time) VALUES (99, 'later', TRUE, x'00', 0)";
-    sqlx::query(newer).execute(&store.pool).await.unwrap();
+    sqlx::query(newer).execute(&*store.pool().await.unwrap()).await.unwrap();
     store.close().await;
     let error = Store::open(&path).await.unwrap_err();
     assert!(matches!(error.trouble, Trouble::Newer { has: 99, known: 1 }), "{error}");
@@ -99,11 +101,10 @@ async fn a_full_disk_is_told_and_nothing_is_half_written() {
     let path = dir.path().join("steward.db");
     let store = Store::open(&path).await.unwrap();
     add(&store, 100, &[(7, "PENDING")]).await.unwrap();
-    store.close().await;
     // Stands for a disk: the same code comes from SQLite in both cases.
     let options = SqliteConnectOptions::new().filename(&path).pragma("max_page_count", "12");
     let pool = SqlitePool::connect_with(options).await.unwrap();
-    let store = Store { path, pool };
+    store.open.write().await.pool = pool;
     let many: Vec<(u32, &str)> = (1..5000).map(|number| (number, "RUNNING")).collect();
     let error = add(&store, 130, &many).await.unwrap_err();
     assert!(matches!(error.trouble, Trouble::Full), "{error}");
@@ -116,7 +117,8 @@ async fn a_writer_that_holds_the_file_is_waited_for_and_then_told() {
     let path = dir.path().join("steward.db");
     let (one, other) = (Store::open(&path).await.unwrap(), Store::open(&path).await.unwrap());
     add(&one, 90, &[(7, "PENDING")]).await.unwrap();
-    let mut holder = one.pool.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let pool = one.pool().await.unwrap();
+    let mut holder = pool.begin_with("BEGIN IMMEDIATE").await.unwrap();
     // Readers do not wait.
     assert_eq!(states(&other, 7).await, [pair("PENDING", 90)]);
     let error = add(&other, 100, &[(7, "RUNNING")]).await.unwrap_err();
@@ -125,4 +127,70 @@ async fn a_writer_that_holds_the_file_is_waited_for_and_then_told() {
     holder.rollback().await.unwrap();
     add(&other, 100, &[(7, "RUNNING")]).await.unwrap();
     assert_eq!(states(&one, 7).await, [pair("PENDING", 90), pair("RUNNING", 100)]);
+}
+
+#[tokio::test]
+async fn a_file_that_was_deleted_is_noticed_and_begun_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("steward.db");
+    let beside = |suffix: &str| dir.path().join(format!("steward.db{suffix}"));
+    // With and without what SQLite keeps beside it.
+    for (loss, also) in [(1, &[][..]), (2, &["-wal", "-shm"][..])] {
+        let store = Store::open(&path).await.unwrap();
+        add(&store, 100, &[(7, "PENDING")]).await.unwrap();
+        let same = store.clone();
+        for round in 1..=loss {
+            std::fs::remove_file(&path).unwrap();
+            for suffix in also {
+                std::fs::remove_file(beside(suffix)).unwrap();
+            }
+            add(&store, 130, &[(8, "RUNNING")]).await.unwrap();
+            assert_eq!((store.losses(), same.losses()), (round, round));
+            add(&same, 160, &[(8, "COMPLETED")]).await.unwrap();
+        }
+        assert_eq!(store.losses(), loss, "one that is there again is no loss");
+        assert_eq!(states(&store, 7).await, [], "what was deleted is gone");
+        store.close().await;
+        // Whoever opens it later finds what was written since.
+        let later = Store::open(&path).await.unwrap();
+        assert_eq!(states(&later, 8).await, [pair("RUNNING", 130), pair("COMPLETED", 160)]);
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        later.close().await;
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_was_moved_is_whole_and_a_backup_in_its_place_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, moved) = (dir.path().join("steward.db"), dir.path().join("moved.db"));
+    let backup = dir.path().join("backup.db");
+    let other = Store::open(&backup).await.unwrap();
+    add(&other, 50, &[(5, "FAILED")]).await.unwrap();
+    other.close().await;
+    let store = Store::open(&path).await.unwrap();
+    add(&store, 100, &[(7, "PENDING")]).await.unwrap();
+    std::fs::rename(&path, &moved).unwrap();
+    std::fs::rename(&backup, &path).unwrap();
+    assert_eq!(states(&store, 5).await, [pair("FAILED", 50)]);
+    assert_eq!((states(&store, 7).await, store.losses()), (vec![], 1));
+    let moved = Store::open(&moved).await.unwrap();
+    assert_eq!(states(&moved, 7).await, [pair("PENDING", 100)]);
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_made_anew_is_tried_again_and_counted_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("steward.db");
+    let store = Store::open(&path).await.unwrap();
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "no database\n".repeat(100)).unwrap();
+    for _ in 0..2 {
+        let error = add(&store, 100, &[(7, "PENDING")]).await.unwrap_err();
+        assert!(matches!(error.trouble, Trouble::Damaged(_)), "{error}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    add(&store, 100, &[(7, "PENDING")]).await.unwrap();
+    assert_eq!((states(&store, 7).await, store.losses()), (vec![pair("PENDING", 100)], 1));
 }

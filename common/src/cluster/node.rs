@@ -1,5 +1,6 @@
 //! A node, and the class of everything that it has.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::class::{Cause, Class, Split};
@@ -178,10 +179,32 @@ pub fn mebibytes(mib: u64) -> u64 {
 
 /// Reads `scontrol -o -d show nodes`, times as seconds (`SLURM_TIME_FORMAT=%s`): a node a line.
 ///
+/// scontrol writes blanks for the line breaks of a reason, but leaves those of a comment and of the
+/// extra text: a line that does not begin a node belongs to the one before. One that an
+/// administrator wrote into a comment to look like a whole node cannot be told from a node by this
+/// text; JSON, which is asked for first, has no such lines.
+///
 /// # Errors
-/// If a line is not about a node, or one of its figures is none.
+/// If the first line is not about a node, or one of a node's figures is none.
 pub fn parse(text: &str) -> Result<Vec<Node>, ParseError> {
-    text.lines().filter(|line| !line.trim().is_empty()).map(parse_line).collect()
+    let mut nodes: Vec<Cow<'_, str>> = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        match nodes.last_mut() {
+            Some(node) if !begins_node(line) => {
+                let node = node.to_mut();
+                node.push('\n');
+                node.push_str(line);
+            }
+            _ => nodes.push(Cow::Borrowed(line)),
+        }
+    }
+    nodes.iter().map(|node| parse_line(node)).collect()
+}
+
+/// Whether a line has what scontrol writes about every node.
+fn begins_node(line: &str) -> bool {
+    line.starts_with("NodeName=")
+        && [" CPUTot=", " RealMemory=", " State="].iter().all(|key| line.contains(key))
 }
 
 fn parse_line(line: &str) -> Result<Node, ParseError> {
@@ -224,14 +247,48 @@ fn parse_line(line: &str) -> Result<Node, ParseError> {
     Ok(node)
 }
 
-/// `words of any sort [author@time]`.
+/// What scontrol writes in place of a line break in a reason.
+const BREAK: &str = "        ";
+
+/// What may stand behind a reason.
+const BEHIND: [&str; 5] =
+    [" Comment=", " Extra=", " InstanceId=", " InstanceType=", " ReservationName="];
+
+/// `first line [author@time]        second line        third line`, and behind that other fields.
+///
+/// Words that hold such a stamp and eight blanks look like a first line, and a line that holds the
+/// name of a later field like that field; then lines are parted or cut elsewhere, in a text for
+/// people.
 fn parse_reason(text: &str) -> Option<Reason> {
-    let stamp = |text: &'_ str| {
-        let (words, stamp) = text.rsplit_once(" [")?;
-        let (author, time) = stamp.split_once(']')?.0.rsplit_once('@')?;
-        let since = Timestamp::from_slurm(time).ok().flatten();
-        Some(Reason { text: Arc::from(words.trim()), author: Some(Arc::from(author)), since })
+    let own = |text: &'_ str| {
+        let end = BEHIND.iter().filter_map(|key| text.find(key)).min();
+        end.and_then(|end| text.get(..end)).unwrap_or(text).trim_end().to_owned()
     };
-    let bare = || Reason { text: Arc::from(text.trim()), author: None, since: None };
-    (!text.trim().is_empty()).then(|| stamp(text).unwrap_or_else(bare))
+    let Some((words, author, since, rest)) = stamp(text) else {
+        let words = own(text);
+        let words = words.trim();
+        let bare = || Reason { text: Arc::from(words), author: None, since: None };
+        return (!words.is_empty()).then(bare);
+    };
+    let rest = own(rest);
+    let more = rest.split('\n').flat_map(|line| line.split(BREAK)).map(str::trim);
+    let lines = std::iter::once(words.trim()).chain(more.filter(|line| !line.is_empty()));
+    let text = lines.collect::<Vec<_>>().join("\n");
+    Some(Reason { text: text.into(), author: Some(author.into()), since })
+}
+
+/// The words before the stamp of a reason, its author and time, and what is behind it. A stamp stands at
+/// the end of the first line; what looks like one elsewhere belongs to the words.
+fn stamp(text: &str) -> Option<(&str, &str, Option<Timestamp>, &str)> {
+    text.match_indices(" [").find_map(|(at, _)| {
+        let (words, inside) = (text.get(..at)?, text.get(at + 2..)?);
+        let (inside, rest) = inside.split_once(']')?;
+        let (author, time) = inside.rsplit_once('@')?;
+        let since = Timestamp::from_slurm(time).ok()?;
+        let ends = rest.trim_end().is_empty()
+            || rest.starts_with(BREAK)
+            || rest.starts_with('\n')
+            || BEHIND.iter().any(|key| rest.starts_with(key));
+        ends.then_some((words, author, since, rest))
+    })
 }

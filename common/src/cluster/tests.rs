@@ -41,6 +41,45 @@ fn nodes_as_scontrol_lists_them() {
 }
 
 #[test]
+fn a_reason_of_several_lines_is_whole_and_its_stamp_found() {
+    let begin = "NodeName=n1 CPUAlloc=0 CPUTot=8 RealMemory=100 AllocMem=0 State=IDLE+DRAIN";
+    for (written, text, author, since) in [
+        ("bad DIMM [root@17]", "bad DIMM", Some("root"), Some(17)),
+        // As scontrol -o writes a line break.
+        ("one [ann@17]        two        three", "one\ntwo\nthree", Some("ann"), Some(17)),
+        ("one [ann@17]        two [eve@5]", "one\ntwo [eve@5]", Some("ann"), Some(17)),
+        ("one [ann@17]\ntwo", "one\ntwo", Some("ann"), Some(17)),
+        ("see [a@b] and [eve@5] [ann@17]", "see [a@b] and [eve@5]", Some("ann"), Some(17)),
+        ("one [ann@17] Comment=x [eve@5]", "one", Some("ann"), Some(17)),
+        ("one [ann@17]        two ReservationName=r", "one\ntwo", Some("ann"), Some(17)),
+        ("see Comment=5 [ann@17]", "see Comment=5", Some("ann"), Some(17)),
+        ("no stamp Extra=x", "no stamp", None, None),
+    ] {
+        let reason = node(&format!("{begin} Reason={written}")).reason.unwrap();
+        assert_eq!(&*reason.text, text, "{written:?}");
+        assert_eq!(reason.author.as_deref(), author, "{written:?}");
+        assert_eq!(reason.since.map(Timestamp::get), since, "{written:?}");
+    }
+    assert_eq!(node(&format!("{begin} Reason= Comment=x")).reason, None);
+}
+
+#[test]
+fn a_line_break_in_a_comment_neither_hides_the_nodes_nor_makes_one() {
+    let text = "\
+NodeName=n1 CPUAlloc=2 CPUTot=8 RealMemory=100 State=MIXED Reason=one [ann@17] Comment=first
+NodeName=n9 is broken too
+State=DOWN ReservationName=class
+NodeName=n2 CPUAlloc=0 CPUTot=4 RealMemory=100 State=IDLE
+";
+    let [n1, n2] = node::parse(text).unwrap().try_into().unwrap();
+    assert_eq!((n1.name.as_str(), n1.cpus.allocated, n1.state.base), ("n1", 2, Base::Mixed));
+    assert_eq!(n1.reservation.as_deref(), Some("class"));
+    assert_eq!(n1.reason.as_ref().map(|reason| &*reason.text), Some("one"));
+    assert_eq!((n2.name.as_str(), n2.cpus.total), ("n2", 4));
+    assert!(node::parse("slurm_load_node error").is_err());
+}
+
+#[test]
 fn what_else_scontrol_and_sshare_and_sdiag_tell() {
     let partitions = partition::parse(recorded!("scontrol-show-partitions.txt")).unwrap();
     assert_eq!((&*partitions[0].name, partitions[0].is_default), ("cpu", true));

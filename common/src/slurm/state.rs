@@ -148,6 +148,20 @@ impl JobState {
         )
     }
 
+    /// The state of this name, long or short, in letters of any size, as people give it; `None`
+    /// if Slurm has none such.
+    #[must_use]
+    pub fn named(text: &str) -> Option<JobState> {
+        JobState::known(&text.to_ascii_uppercase())
+    }
+
+    /// The long names of all known states, for whoever gave another.
+    #[must_use]
+    pub fn names() -> String {
+        let states = JobState::all();
+        states.iter().map(JobState::name).collect::<Vec<_>>().join(", ")
+    }
+
     /// Whether this program knows the state.
     #[must_use]
     pub fn is_known(&self) -> bool {
@@ -209,6 +223,17 @@ mod tests {
             assert_eq!(JobState::from(compact), state, "{compact}");
             assert_eq!(state.to_string(), long);
         }
+    }
+
+    #[test]
+    fn people_name_states_long_or_short_in_any_case() {
+        assert_eq!(JobState::named("oom"), Some(JobState::OutOfMemory));
+        assert_eq!(JobState::named("Failed"), Some(JobState::Failed));
+        assert_eq!(JobState::named("CA"), Some(JobState::Cancelled { by: None }));
+        for text in ["", "foo", "CANCELLED by 7"] {
+            assert_eq!(JobState::named(text), None, "{text}");
+        }
+        assert_eq!(JobState::names().split(", ").count(), JobState::all().len());
     }
 
     #[test]

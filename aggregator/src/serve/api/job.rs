@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State as Extract};
+use axum::extract::{RawQuery, State as Extract};
 use serde::Serialize;
-use steward_common::cluster::{CurrentJob, Question as Part, Snapshot};
+use steward_common::cluster::{CurrentJob, Question as Part, Seen, Snapshot};
 use steward_common::id::{ClusterName, JobId};
 
+use super::place::Place;
+use super::question::Asked;
 use super::{Age, Answer, json, snapshot};
 use crate::archive;
 use crate::current::JobRow;
@@ -38,8 +40,9 @@ struct StateRow {
 struct One {
     cluster: String,
     source: Source,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    age: Option<Age>,
+    /// When what is told was known: in the snapshot, by the newest run's collection, or when its last
+    /// state was seen first.
+    age: Age,
     /// As it is now.
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<JobRow>,
@@ -53,16 +56,18 @@ struct One {
 /// Tells of a job.
 pub async fn answer(
     Extract(state): Extract<Arc<State>>,
-    Path((cluster, id)): Path<(String, String)>,
+    Place((cluster, id)): Place<(String, String)>,
+    RawQuery(query): RawQuery,
 ) -> Answer {
+    Asked::one(query.as_deref())?;
     if !is_id(&id) {
         return Err(Refusal::bad(format!(
             "{id:?} is no id of a job: those are like 739, 741_0 or 743+1"
         )));
     }
     let snapshot = snapshot(&state, &cluster)?;
-    if let Some(job) = find(&snapshot, &id) {
-        let age = snapshot.jobs.as_ref().map(|seen| Age::new(&snapshot, Part::Jobs, seen));
+    if let Some((queue, job)) = find(&snapshot, &id) {
+        let age = Age::new(&snapshot, Part::Jobs, queue);
         return json(&One {
             cluster,
             source: Source::Slurmctld,
@@ -82,7 +87,17 @@ pub async fn answer(
              have ended and not be collected yet (see collect.schedule), or never have been"
         )));
     }
-    json(&One { cluster, source, age: None, job: None, runs, states })
+    let age = Age::at(&snapshot, Part::Jobs, known_at(&runs, &states));
+    json(&One { cluster, source, age, job: None, runs, states })
+}
+
+/// When what is told of a job that has left slurmctld was known: what the archive has of its newest
+/// run, else its last state.
+fn known_at(runs: &[JobRun], states: &[StateRow]) -> Option<i64> {
+    match runs.first() {
+        Some(run) => run.collected_at,
+        None => states.last().map(|state| state.seen_at),
+    }
 }
 
 /// `739`, `741_0`, `743+1`.
@@ -96,11 +111,17 @@ fn is_id(text: &str) -> bool {
     }
 }
 
-fn find<'a>(snapshot: &'a Snapshot, id: &str) -> Option<&'a CurrentJob> {
-    match id.parse() {
+/// The job in the queue, and the queue that it is in.
+fn find<'a>(
+    snapshot: &'a Snapshot,
+    id: &str,
+) -> Option<(&'a Seen<Vec<CurrentJob>>, &'a CurrentJob)> {
+    let queue = snapshot.jobs.as_ref()?;
+    let job = match id.parse() {
         Ok(id) => snapshot.job(id),
-        Err(_) => snapshot.jobs.as_ref()?.what.iter().find(|job| job.is_known_as(id)),
-    }
+        Err(_) => queue.what.iter().find(|job| job.is_known_as(id)),
+    };
+    Some((queue, job?))
 }
 
 async fn states(
@@ -147,6 +168,18 @@ async fn archived(state: &State, cluster: &ClusterName, id: &str) -> Result<Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_told_is_as_old_as_where_it_comes_from() {
+        let run = |collected_at| JobRun { collected_at, ..JobRun::default() };
+        let seen = |seen_at| StateRow { state: "RUNNING".to_owned(), seen_at };
+        let states = [seen(10), seen(50)];
+        // A state that was seen later makes no run of the archive younger.
+        assert_eq!(known_at(&[run(Some(30)), run(Some(20))], &states), Some(30));
+        assert_eq!(known_at(&[run(None)], &states), None);
+        assert_eq!(known_at(&[], &states), Some(50));
+        assert_eq!(known_at(&[], &[]), None);
+    }
 
     #[test]
     fn ids_are_numbers_with_a_part_at_most() {

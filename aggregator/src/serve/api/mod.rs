@@ -5,13 +5,14 @@
 
 mod job;
 mod listing;
+mod place;
 mod question;
 mod refusal;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, RawQuery, State as Extract};
+use axum::extract::{RawQuery, State as Extract};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -22,10 +23,14 @@ use steward_common::id::{ClusterName, NodeName};
 
 use super::record::State;
 use crate::current::{JobRow, NodeRow, jobs_on};
+use place::Place;
 use question::Asked;
 use refusal::Refusal;
 
 type Answer = Result<Response, Refusal>;
+
+/// Its line on the service's front page.
+pub const PAGE: &str = "/api/v1/clusters  their jobs and nodes, as JSON\n";
 
 /// Its routes.
 pub fn routes() -> Router<Arc<State>> {
@@ -35,7 +40,14 @@ pub fn routes() -> Router<Arc<State>> {
         .route("/api/v1/clusters/{cluster}/jobs/{job}", get(job::answer))
         .route("/api/v1/clusters/{cluster}/nodes", get(nodes))
         .route("/api/v1/clusters/{cluster}/nodes/{node}", get(node))
+        .route("/api", get(nothing))
+        .route("/api/", get(nothing))
         .route("/api/{*rest}", get(nothing))
+        .method_not_allowed_fallback(read_only)
+}
+
+async fn read_only() -> Refusal {
+    Refusal::read_only("nothing can be changed here: ask with GET")
 }
 
 async fn nothing() -> Refusal {
@@ -49,20 +61,26 @@ async fn nothing() -> Refusal {
 #[derive(Clone, Debug, Serialize)]
 struct Age {
     cluster: String,
-    /// When slurmctld said it.
-    seen_at: i64,
-    age_seconds: i64,
+    /// When slurmctld said it, or the archive had it from Slurm's database; `null` if nobody wrote
+    /// that down.
+    seen_at: Option<i64>,
+    age_seconds: Option<i64>,
     /// Why there is nothing newer; `null` if it was said at the last try.
     error: Option<String>,
 }
 
 impl Age {
     fn new<T>(snapshot: &Snapshot, question: Question, seen: &Seen<T>) -> Age {
+        Age::at(snapshot, question, Some(seen.at.get()))
+    }
+
+    /// Of what was known at another time than that of the snapshot.
+    fn at(snapshot: &Snapshot, question: Question, seen_at: Option<i64>) -> Age {
         let asked = snapshot.asked.get(&question);
         Age {
             cluster: snapshot.cluster.to_string(),
-            seen_at: seen.at.get(),
-            age_seconds: (Timestamp::now().as_second() - seen.at.get()).max(0),
+            seen_at,
+            age_seconds: seen_at.map(|at| Timestamp::now().as_second().saturating_sub(at).max(0)),
             error: asked.and_then(|asked| asked.error.clone()),
         }
     }
@@ -115,11 +133,12 @@ struct ClusterRow {
     nodes_seen_at: Option<i64>,
 }
 
-async fn clusters(Extract(state): Extract<Arc<State>>) -> Answer {
+async fn clusters(Extract(state): Extract<Arc<State>>, RawQuery(query): RawQuery) -> Answer {
     #[derive(Serialize)]
     struct Clusters {
         clusters: Vec<ClusterRow>,
     }
+    Asked::one(query.as_deref())?;
     let rows = state.board.all().into_values().map(|snapshot| ClusterRow {
         cluster: snapshot.cluster.to_string(),
         jobs_seen_at: snapshot.jobs.as_ref().map(|seen| seen.at.get()),
@@ -130,13 +149,14 @@ async fn clusters(Extract(state): Extract<Arc<State>>) -> Answer {
 
 async fn jobs(
     Extract(state): Extract<Arc<State>>,
-    Path(cluster): Path<String>,
+    Place(cluster): Place<String>,
     RawQuery(query): RawQuery,
 ) -> Answer {
     let known = ["format", "user", "account", "partition", "state"];
     let asked = Asked::parse(query.as_deref(), &known)?;
     let snapshot = snapshot(&state, &cluster)?;
     let queue = seen(&snapshot, Question::Jobs, snapshot.jobs.as_ref())?;
+    let asked = asked.of_jobs(&queue.what)?;
     let age = Age::new(&snapshot, Question::Jobs, queue);
     let (queue, name) = (Arc::clone(&queue.what), snapshot.cluster.clone());
     let shape = asked.shape;
@@ -148,10 +168,10 @@ async fn jobs(
 
 async fn nodes(
     Extract(state): Extract<Arc<State>>,
-    Path(cluster): Path<String>,
+    Place(cluster): Place<String>,
     RawQuery(query): RawQuery,
 ) -> Answer {
-    let asked = Asked::parse(query.as_deref(), &["format", "partition", "state"])?;
+    let asked = Asked::parse(query.as_deref(), &["format", "partition", "state"])?.of_nodes()?;
     let snapshot = snapshot(&state, &cluster)?;
     let known = seen(&snapshot, Question::Nodes, snapshot.nodes.as_ref())?;
     let age = Age::new(&snapshot, Question::Nodes, known);
@@ -174,7 +194,8 @@ fn wants_node(asked: &Asked, node: &NodeRow) -> bool {
 
 async fn node(
     Extract(state): Extract<Arc<State>>,
-    Path((cluster, name)): Path<(String, String)>,
+    Place((cluster, name)): Place<(String, String)>,
+    RawQuery(query): RawQuery,
 ) -> Answer {
     #[derive(Serialize)]
     struct One {
@@ -184,6 +205,7 @@ async fn node(
         /// Raw ids of the jobs that hold it.
         jobs: Vec<u32>,
     }
+    Asked::one(query.as_deref())?;
     let snapshot = snapshot(&state, &cluster)?;
     let known = seen(&snapshot, Question::Nodes, snapshot.nodes.as_ref())?;
     let name = NodeName::new(&name).map_err(|error| Refusal::bad(error.to_string()))?;

@@ -1,8 +1,11 @@
 //! What is asked for behind the `?`.
 
+use steward_common::cluster::CurrentJob;
+use steward_common::slurm::state::JobState;
+
 use super::listing::Shape;
 use super::refusal::Refusal;
-use crate::current::JobRow;
+use crate::current::{JobRow, state_word, state_words};
 
 /// Which rows, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,7 +18,8 @@ pub struct Asked {
     pub accounts: Vec<String>,
     /// Only in one of these partitions.
     pub partitions: Vec<String>,
-    /// Only in these states, by Slurm's long names; of a node its base state or a flag.
+    /// Only in these states: as they were given, until [`Asked::of_jobs`] or [`Asked::of_nodes`]
+    /// has made Slurm's own names of them.
     pub states: Vec<String>,
 }
 
@@ -41,10 +45,52 @@ impl Asked {
                 "user" => asked.users.extend(names()),
                 "account" => asked.accounts.extend(names()),
                 "partition" => asked.partitions.extend(names()),
-                _ => asked.states.extend(names().map(|name| name.to_uppercase())),
+                _ => asked.states.extend(names()),
             }
         }
         Ok(asked)
+    }
+
+    /// Reads the question about a single thing, of which nothing can be chosen.
+    ///
+    /// # Errors
+    /// If there is anything but `format=json`: one object has no rows to be written a line each, and
+    /// whoever reads lines would take it for a row.
+    pub fn one(query: Option<&str>) -> Result<(), Refusal> {
+        match Asked::parse(query, &["format"])?.shape {
+            Shape::Object => Ok(()),
+            Shape::Lines => Err(Refusal::bad(
+                "format=ndjson is for lists of jobs or nodes; this is one JSON object: leave it out",
+            )),
+        }
+    }
+
+    /// The same, with states of jobs by their long names. A state of a newer Slurm is known by the
+    /// jobs that are in it.
+    ///
+    /// # Errors
+    /// If Slurm has no such state; an empty list would look as if no job were in it.
+    pub fn of_jobs(mut self, queue: &[CurrentJob]) -> Result<Asked, Refusal> {
+        for state in &mut self.states {
+            let newer = || queue.iter().find(|job| job.state.name().eq_ignore_ascii_case(state));
+            let known = JobState::named(state).or_else(|| newer().map(|job| job.state.clone()));
+            let known = known.ok_or_else(|| no_state(state, "jobs", &JobState::names()))?;
+            known.name().clone_into(state);
+        }
+        Ok(self)
+    }
+
+    /// The same, with base states and flags of nodes by Slurm's words for them.
+    ///
+    /// # Errors
+    /// If Slurm has no such word.
+    pub fn of_nodes(mut self) -> Result<Asked, Refusal> {
+        for state in &mut self.states {
+            let known = state_word(state);
+            let known = known.ok_or_else(|| no_state(state, "nodes", &state_words()))?;
+            known.clone_into(state);
+        }
+        Ok(self)
     }
 
     /// Whether a job is asked for.
@@ -58,6 +104,10 @@ impl Asked {
             && (self.partitions.is_empty()
                 || job.partition.split(',').any(|own| one_of(&self.partitions, own)))
     }
+}
+
+fn no_state(text: &str, what: &str, known: &str) -> Refusal {
+    Refusal::bad(format!("state: {text:?} is no state of {what} in Slurm; there are {known}"))
 }
 
 fn shape(text: &str) -> Result<Shape, Refusal> {
@@ -79,7 +129,9 @@ mod tests {
             Asked::parse(Some("user=alice&user=b%20b&state=running,pending&format=ndjson"), &known)
                 .unwrap();
         assert_eq!(asked.users, ["alice", "b b"]);
-        assert_eq!(asked.states, ["RUNNING", "PENDING"]);
+        assert_eq!(asked.states, ["running", "pending"]);
+        assert_eq!(asked.clone().of_jobs(&[]).unwrap().states, ["RUNNING", "PENDING"]);
+        assert!(asked.clone().of_nodes().is_err());
         assert_eq!(asked.shape, Shape::Lines);
         assert_eq!(Asked::parse(None, &known).unwrap(), Asked::default());
         for query in ["format=xml", "usr=alice", "=", "%ff=1"] {

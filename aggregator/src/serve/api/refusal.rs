@@ -27,6 +27,11 @@ impl Refusal {
         Refusal { status: StatusCode::NOT_FOUND, error: error.into() }
     }
 
+    /// There is nothing that can be changed.
+    pub fn read_only(error: impl Into<String>) -> Refusal {
+        Refusal { status: StatusCode::METHOD_NOT_ALLOWED, error: error.into() }
+    }
+
     /// It is not known yet.
     pub fn later(error: impl Into<String>) -> Refusal {
         Refusal { status: StatusCode::SERVICE_UNAVAILABLE, error: error.into() }

@@ -113,6 +113,32 @@ async fn states_are_remembered_when_they_change_and_told_with_the_job() {
     assert_eq!((code, &told["source"]), (200, &"store".into()), "{told}");
     assert_eq!(told["states"].as_array().unwrap().len(), 3);
     assert!(told.get("job").is_none());
+    // Nobody may take it for the present.
+    assert_eq!(told["age"]["seen_at"], now + 4);
+    assert!(told["age"]["age_seconds"].as_i64().unwrap() >= 96, "{told}");
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_store_that_was_deleted_is_begun_anew_with_the_states_of_all_jobs_and_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Running::start(config(dir.path())).await;
+    service.wait_for("ok: leader\n").await;
+    let now = jiff::Timestamp::now().as_second() - 100;
+    let (alices, bobs) = (job(7, "alice", "RUNNING", ""), job(8, "bob", "PENDING", ""));
+    service.board.put(snapshot(now, vec![alices.clone(), bobs.clone()]));
+    service.until_states(7, |states| states.len() == 1).await;
+    let path = dir.path().join("state/steward.db");
+    std::fs::remove_file(&path).unwrap();
+    service.board.put(snapshot(now + 1, vec![alices, bobs]));
+    service.until_states(7, |states| states.len() == 1 && path.exists()).await;
+    service.until_states(8, |states| states.len() == 1).await;
+    let (_, page) = service.get("/metrics").await;
+    assert!(page.contains("\nsteward_store_failures_total 1\n"), "{page}");
+    service.stop().await;
+    // Not only in a file that nobody will see again.
+    let service = Running::start(config(dir.path())).await;
+    service.until_states(8, |states| states == ["PENDING"]).await;
     service.stop().await;
 }
 
@@ -143,5 +169,85 @@ async fn a_site_can_switch_it_off() {
     let service = Running::start(settings).await;
     service.board.put(snapshot(1000, Vec::new()));
     assert_eq!(service.get("/api/v1/clusters/c1/jobs").await.0, 404);
+    let (code, front) = service.get("/").await;
+    assert_eq!((code, front.contains("/metrics"), front.contains("/api")), (200, true, false));
+    service.stop().await;
+    let service = Running::start(config(dir.path())).await;
+    assert!(service.get("/").await.1.contains("/api/v1/clusters"));
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn every_refusal_is_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Running::start(config(dir.path())).await;
+    service.board.put(snapshot(1000, Vec::new()));
+    for (method, path, status) in [
+        ("GET", "/api", 404),
+        ("GET", "/api/", 404),
+        ("GET", "/api/v2/%ff", 404),
+        ("GET", "/api/v1/clusters/%ff/jobs", 400),
+        ("GET", "/api/v1/clusters/%ff/nodes", 400),
+        ("GET", "/api/v1/clusters/c1/jobs/%ff", 400),
+        ("GET", "/api/v1/clusters/c1/nodes/%ff", 400),
+        ("POST", "/api/v1/clusters/c1/jobs", 405),
+        ("DELETE", "/api/v1/clusters/c1/jobs/7", 405),
+        ("PUT", "/api/nothing", 405),
+    ] {
+        let (code, kind, text) = service.send(method, path).await;
+        assert_eq!((code, kind.as_str()), (status, "application/json"), "{method} {path}: {text}");
+        let refusal: Value = serde_json::from_str(&text).unwrap();
+        assert!(refusal["error"].as_str().is_some_and(|why| !why.is_empty()), "{path}: {text}");
+    }
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_state_that_slurm_does_not_have_is_refused_with_those_it_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Running::start(config(dir.path())).await;
+    let jobs = vec![job(7, "alice", "RUNNING", ""), job(8, "bob", "EXPEDITING", "")];
+    service.board.put(snapshot(1000, jobs));
+    for (path, part) in [
+        ("/c1/jobs?state=foo", "RUNNING"),
+        ("/c1/jobs?state=running,foo", "PENDING"),
+        ("/c1/nodes?state=RUNNING", "mixed"),
+        ("/c1/nodes?state=drian", "not_responding"),
+    ] {
+        let (code, refusal) = get(&service, path).await;
+        assert_eq!(code, 400, "{path}: {refusal}");
+        assert!(refusal["error"].as_str().unwrap().contains(part), "{path}: {refusal}");
+    }
+    // Short names are Slurm's too, and so is a state of a newer Slurm that a job is in.
+    for (path, rows, count) in [
+        ("/c1/jobs?state=r", "jobs", 1),
+        ("/c1/jobs?state=oom", "jobs", 0),
+        ("/c1/jobs?state=expediting", "jobs", 1),
+        ("/c1/nodes?state=mix", "nodes", 1),
+        ("/c1/nodes?state=DRAIN", "nodes", 1),
+        ("/c1/nodes?state=idle", "nodes", 0),
+    ] {
+        let (code, told) = get(&service, path).await;
+        assert_eq!((code, told[rows].as_array().map(Vec::len)), (200, Some(count)), "{path}");
+    }
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn one_object_has_no_rows_and_what_is_asked_in_vain_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Running::start(config(dir.path())).await;
+    service.board.put(snapshot(1000, vec![job(7, "alice", "RUNNING", "")]));
+    for path in ["", "/c1/jobs/7", "/c1/nodes/n1"] {
+        assert_eq!(get(&service, &format!("{path}?format=json")).await.0, 200, "{path}");
+        for (question, part) in
+            [("format=ndjson", "lists"), ("format=xml", "json"), ("user=bob", "known: format")]
+        {
+            let (code, refusal) = get(&service, &format!("{path}?{question}")).await;
+            assert_eq!(code, 400, "{path} {question}: {refusal}");
+            let why = refusal["error"].as_str().unwrap();
+            assert!(why.contains(part), "{path} {question}: {refusal}");
+        }
+    }
     service.stop().await;
 }
