@@ -25,6 +25,8 @@ pub struct Draft {
     rule: Box<dyn Rule>,
     /// Lines of TOML: key, value, and a word about it.
     lines: Vec<(&'static str, String, &'static str)>,
+    /// Whether a limit of its scope could not be read: then it would reach more than it did.
+    is_wider: bool,
 }
 
 /// Keys that every alert has.
@@ -46,7 +48,13 @@ impl Draft {
     /// Nothing is set yet; `None` if we have no such rule.
     pub fn new(name: String, alert: &Alert) -> Option<Draft> {
         let alert = super::ALERTS.iter().find(|known| known.rule == alert.rule)?;
-        Some(Draft { name, alert, rule: rule::find(alert.rule)?, lines: Vec::new() })
+        Some(Draft {
+            name,
+            alert,
+            rule: rule::find(alert.rule)?,
+            lines: Vec::new(),
+            is_wider: false,
+        })
     }
 
     /// Takes over one key of the alert.
@@ -57,7 +65,9 @@ impl Draft {
             return self.set(mapped.option, setting, "");
         }
         if SCOPE.contains(&key) {
-            return self.scope(key, &entry.value.value);
+            let taken = self.scope(key, &entry.value.value);
+            self.is_wider |= matches!(taken, Err((Reason::Unfit, _)));
+            return taken;
         }
         if self.alert.special.contains(&key) {
             super::special::take(self, entry, all)?;
@@ -203,7 +213,13 @@ impl Draft {
         if self.name != self.alert.rule {
             text += &format!("rule = {}\n", quoted(self.alert.rule));
         }
+        if self.is_wider {
+            text += "enabled = false  # until its limits that could not be read are set\n";
+        }
         for (key, value, about) in &self.lines {
+            if self.is_wider && *key == "enabled" {
+                continue;
+            }
             let about = if about.is_empty() { String::new() } else { format!("  # {about}") };
             text += &format!("{key} = {value}{about}\n");
         }

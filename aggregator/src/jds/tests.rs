@@ -167,6 +167,11 @@ fn what_is_missing_or_no_value_is_told_and_the_rest_is_taken() {
     assert_eq!(told(6, ""), Some(Reason::Unfit));
     assert_eq!(told(8, "partitions"), Some(Reason::Unfit), "a partition of that name");
     assert!(convert("a", &yaml::parse("[1]").unwrap()).is_none());
+    // A rule whose limits cannot be read would reach more people than it did.
+    let wider =
+        "low-cpu-efficiency:\n  nodelist: [\"n[1-\"]\n  enabled: True\n  eff_thres_pct: 60\n";
+    let done = convert("a", &yaml::parse(wider).unwrap()).unwrap();
+    assert_eq!(done.toml.matches("enabled = false  # until").count(), 1, "{}", done.toml);
 }
 
 #[test]

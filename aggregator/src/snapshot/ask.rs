@@ -226,8 +226,8 @@ impl Asker {
         program.iter().cloned().chain(cluster).chain(arguments).collect()
     }
 
-    /// Runs a command while `read` reads from its pipe. If both fail, the command knows why, unless
-    /// it had nothing to say.
+    /// Runs a command while `read` reads from its pipe. If both fail, the command knows why; how it
+    /// ended is told in any case.
     fn run<T>(
         &self,
         command: &[String],
@@ -242,8 +242,10 @@ impl Asker {
         match (read, running.finish()) {
             (Ok(answer), Ok(())) => Ok(answer),
             (Err(error), Ok(())) => Err(error),
-            (Err(error), Err(CommandError::Failed { complaint, .. })) if complaint.is_empty() => {
-                Err(error)
+            (Err(error), Err(CommandError::Failed { command, status, complaint }))
+                if complaint.is_empty() =>
+            {
+                Err(CommandError::Failed { command, status, complaint: error.to_string() }.into())
             }
             (_, Err(error)) => Err(error.into()),
         }
