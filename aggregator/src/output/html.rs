@@ -20,7 +20,7 @@ pub fn document(document: &Document, top: Option<usize>) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n"
     );
-    for line in &document.headline {
+    for line in document.under_title() {
         out += &format!("<p>{}</p>\n", escaped(line));
     }
     out += "</header>\n<nav>";

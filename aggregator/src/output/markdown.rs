@@ -8,7 +8,7 @@ use super::sheet::{Cell, Document, Sheet};
 #[must_use]
 pub fn document(document: &Document, top: Option<usize>) -> String {
     let mut out = format!("# {}\n", escaped(&document.title));
-    for line in &document.headline {
+    for line in document.under_title() {
         out += &format!("\n{}\n", escaped(line));
     }
     for sheet in document.for_people() {

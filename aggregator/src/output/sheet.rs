@@ -303,6 +303,11 @@ pub struct Document {
 }
 
 impl Document {
+    /// The headline where the title stands above it: a line that only repeats it is left out.
+    pub fn under_title(&self) -> impl Iterator<Item = &String> {
+        self.headline.iter().filter(|line| line.trim_end_matches('.') != self.title)
+    }
+
     /// The tables that say something to people.
     pub fn for_people(&self) -> impl Iterator<Item = &Sheet> {
         self.sheets.iter().filter(|sheet| sheet.people && !sheet.rows.is_empty())
