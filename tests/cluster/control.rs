@@ -12,9 +12,12 @@ pub fn signal(service: &str, signal: Signal) {
     let path = format!("{dir}/run/{service}.pid");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     let pid: i32 = text.split_whitespace().next().unwrap().parse().unwrap();
-    // A pid that was given to another is not ours to signal.
-    let title = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
-    assert!(title.contains(dir), "{service}: {pid} is {title:?}");
+    // A pid that was given to another is not ours to signal. Not every daemon has a path of the
+    // testbed among its arguments; all have one in their environment.
+    let about =
+        ["cmdline", "environ"].map(|file| std::fs::read(format!("/proc/{pid}/{file}")).unwrap());
+    let about = String::from_utf8_lossy(&about.concat()).into_owned();
+    assert!(about.contains(dir), "{service}: {pid} is {about:?}");
     kill(Pid::from_raw(pid), signal).unwrap_or_else(|error| panic!("{service}: {error}"));
 }
 
