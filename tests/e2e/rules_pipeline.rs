@@ -153,6 +153,13 @@ fn every_rule_speaks_and_another_program_comes_to_the_same_sums() {
     let done = centre.run(&["evaluate", "--no-collect", "--days", "10", "--json"]);
     assert_eq!(done.status.code(), Some(3), "{}", String::from_utf8_lossy(&done.stderr));
     let answer: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let other = centre.run(&["evaluate", "--no-collect", "--json", "-M", "nowhere"]);
+    let said = String::from_utf8_lossy(&other.stdout).into_owned();
+    assert_eq!(
+        (other.status.code(), said.contains("nothing is known of it; the archive has: c1")),
+        (Some(3), true),
+        "{said}"
+    );
     for rule in answer["clusters"][0]["rules"].as_array().unwrap() {
         let name = rule["name"].as_str().unwrap();
         let found = rule["found"].as_u64().unwrap();

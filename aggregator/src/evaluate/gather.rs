@@ -132,7 +132,7 @@ pub fn gather_runs(
     troubles: &mut Vec<Trouble>,
 ) -> anyhow::Result<Vec<Gathered>> {
     let oracle = oracle(sources, troubles);
-    let clusters = clusters(sources, window, only, runs)?;
+    let clusters = clusters(sources, window, only, runs, troubles)?;
     let mut all = Vec::new();
     for cluster in clusters {
         all.push(one(sources, window, cluster, runs, oracle.as_ref(), troubles)?);
@@ -158,8 +158,10 @@ fn clusters(
     window: Window,
     only: &[ClusterName],
     runs: Runs,
+    troubles: &mut Vec<Trouble>,
 ) -> anyhow::Result<BTreeSet<ClusterName>> {
     let manifest = sources.archive.manifest()?;
+    tell_unknown(sources, &manifest, only, troubles);
     let held = |(_, entry): &(&String, &crate::archive::manifest::Cluster)| {
         entry.days.range(Day::of(window.from())..).next().is_some()
             || (runs == Runs::All && entry.open.is_some())
@@ -169,6 +171,31 @@ fn clusters(
     let mut clusters: BTreeSet<ClusterName> = archived.chain(asked).collect();
     clusters.retain(|name| only.is_empty() || only.contains(name));
     Ok(clusters)
+}
+
+/// An archive without anything, and clusters of which nobody knows anything, are no clusters
+/// without jobs.
+fn tell_unknown(
+    sources: &Sources<'_>,
+    manifest: &Manifest,
+    only: &[ClusterName],
+    troubles: &mut Vec<Trouble>,
+) {
+    if manifest.clusters.is_empty() {
+        let why = "nothing was collected yet, or it is not there; `steward collect` fills it";
+        Troubles::of(None, troubles).add("archive", why);
+    }
+    let is_seen = |name: &ClusterName| {
+        let of = |one: &&Arc<Snapshot>| one.cluster == *name && one.jobs.is_some();
+        sources.snapshots.iter().any(|one| of(&one))
+    };
+    for name in only {
+        if !manifest.clusters.contains_key(name.as_str()) && !is_seen(name) {
+            let all: Vec<&str> = manifest.clusters.keys().map(String::as_str).collect();
+            let why = format!("nothing is known of it; the archive has: {}", all.join(", "));
+            Troubles::of(Some(name), troubles).add("cluster", why);
+        }
+    }
 }
 
 fn one(
