@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use steward_tests::agent::{Config, RunningAgent, Span, command, config};
 use steward_tests::shared;
-use steward_tests::slurm::{Job, run, submit};
+use steward_tests::slurm::{allocate, run, submit};
 use steward_tests::wait;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -154,18 +154,7 @@ fn a_suspended_job_is_frozen_and_goes_on() {
 #[test]
 fn a_job_without_a_process_is_idle_since_a_moment() {
     let agent = RunningAgent::start(config());
-    let output = std::process::Command::new("runuser")
-        .args(["-u", "stw-alice", "--", "salloc", "--no-shell", "-n1", "--mem=77M"])
-        .env("SLURM_CONF", steward_tests::testbed::Testbed::get().slurm_conf())
-        .current_dir("/tmp")
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    let id = told
-        .split("Granted job allocation ")
-        .nth(1)
-        .and_then(|rest| rest.split_whitespace().next());
-    let job = Job { id: id.unwrap_or_else(|| panic!("{told}")).to_owned() };
+    let job = allocate("stw-alice", &["-n1", "--mem=77M"]);
     let since = |agent: &RunningAgent| {
         agent.wait_for("the idle job", PATIENCE, |metrics| {
             let limit = metrics.job("jobs_memory_limit_bytes", &job.id)?;

@@ -51,6 +51,16 @@ second_warning = "10m"
 cancel = "20m"
 [rules.low-memory]
 min_run_time = "10s"
+[rules.gpu-without-process]
+time = "5s"
+[rules.irregular-cpu]
+min_run_time = "10s"
+[rules.scratch-unused]
+min_run_time = "10s"
+[rules.too-many-threads]
+min_run_time = "10s"
+[rules.unbalanced-cores]
+min_run_time = "10s"
 "#;
 
 /// A centre of its own: archive, settings, and a way to ask.
@@ -138,6 +148,8 @@ struct Jobs {
     files: Job,
     gpu: Job,
     good: Job,
+    /// Holds a GPU and has no process.
+    empty: Job,
 }
 
 impl Jobs {
@@ -150,15 +162,21 @@ impl Jobs {
             "import resource, tempfile\n\
              hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n\
              resource.setrlimit(resource.RLIMIT_NOFILE, (2048, hard))\n\
-             files = [tempfile.NamedTemporaryFile(dir='/var/tmp') for _ in range(1100)]",
+             files = [tempfile.NamedTemporaryFile(dir='/var/tmp') for _ in range(1100)]\n\
+             import threading\n\
+             for _ in range(7): threading.Thread(target=time.sleep, args=(1200,), daemon=True).start()\n\
+             end = time.monotonic() + 4\n\
+             while time.monotonic() < end: pass",
         );
+        // All on the first core that it may use.
+        let one = busy_after("import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})");
         let cpu = |more: &[&str], script: &str| {
             submit("stw-carol", &[&["-p", "cpu", "--time=20"], more].concat(), script)
         };
         Jobs {
             idle: cpu(&["-c4", "--mem=50M"], "#!/bin/sh\nexec sleep 600\n"),
             greedy: cpu(&["-c1", "--mem=1000M"], &memory(20)),
-            serial: cpu(&["-c2", "--mem=50M"], BUSY),
+            serial: cpu(&["-c2", "--mem=50M"], &one),
             files: cpu(&["-c1", "--mem=60M"], &files),
             gpu: submit(
                 "stw-carol",
@@ -166,6 +184,10 @@ impl Jobs {
                 BUSY,
             ),
             good: cpu(&["-c1", "--mem=200M"], &memory(150)),
+            empty: slurm::allocate(
+                "stw-carol",
+                &["-p", "gpu", "-w", "n4", "--gres=gpu:1", "--mem=50M"],
+            ),
         }
     }
 
@@ -248,11 +270,23 @@ fn each_job_is_judged_by_what_it_did_while_it_runs_and_after() {
         } else {
             assert!(stage.is_null(), "only a running job can be cancelled");
         }
+        let files = ["scratch-unused", "too-many-threads", "irregular-cpu"];
+        for (rule, job) in files
+            .map(|rule| (rule, &jobs.files))
+            .into_iter()
+            .chain([("unbalanced-cores", &jobs.serial)])
+        {
+            assert!(!hit(answer, rule, job).is_null(), "{rule}: {answer:#}");
+        }
+        let empty = hit(answer, "gpu-without-process", &jobs.empty);
+        assert_eq!(empty.is_null(), !running, "{answer:#}");
         // Each is told of what it wastes, and of nothing else.
         for (rule, wasters) in [
             ("zero-cpu-utilization", &[&jobs.idle][..]),
             ("serial-allocating-multiple", &[&jobs.serial]),
             ("many-files-little-io", &[&jobs.files]),
+            ("scratch-unused", &[&jobs.files]),
+            ("too-many-threads", &[&jobs.files]),
             ("zero-util-gpu-hours", &[&jobs.gpu]),
             ("low-memory", &[&jobs.idle, &jobs.greedy, &jobs.serial, &jobs.files]),
         ] {
@@ -300,6 +334,7 @@ fn each_job_is_judged_by_what_it_did_while_it_runs_and_after() {
     let agents = &running["clusters"][0]["nodes_without_agent"];
     assert_eq!(agents, &Value::Array(Vec::new()), "one agent speaks for all nodes here");
 
+    jobs.empty.cancel();
     for job in jobs.all() {
         job.cancel();
     }

@@ -66,6 +66,24 @@ pub fn submit(user: &str, options: &[&str], script: &str) -> Job {
     Job { id: id.split(';').next().unwrap_or(&id).to_owned() }
 }
 
+/// Takes nodes for `user` and starts nothing on them, with the given options of salloc.
+///
+/// # Panics
+/// If salloc refuses.
+pub fn allocate(user: &str, options: &[&str]) -> Job {
+    let output = Command::new("runuser")
+        .args(["-u", user, "--", "salloc", "--no-shell"])
+        .args(options)
+        .current_dir("/tmp")
+        .env("SLURM_CONF", Testbed::get().slurm_conf())
+        .output()
+        .unwrap_or_else(|error| panic!("salloc: {error}"));
+    let told = String::from_utf8_lossy(&output.stderr);
+    let granted = told.split("Granted job allocation ").nth(1);
+    let id = granted.and_then(|rest| rest.split_whitespace().next());
+    Job { id: id.unwrap_or_else(|| panic!("salloc: {told}")).to_owned() }
+}
+
 impl Job {
     /// Its state by slurmctld; `FORGOTTEN` some minutes after its end.
     ///
