@@ -148,12 +148,12 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// About these jobs. Of the thousand that waste the most the figures are kept, of the others that
+    /// About these jobs. Of the two hundred that waste the most the figures are kept, of the others that
     /// they are hit and what they wasted: there may be as many as there are jobs.
     #[must_use]
     pub fn new(audience: Audience, figures: Figures, hits: Vec<Hit>) -> Finding {
         let mut finding = Finding { audience, figures, hits };
-        finding.keep_figures(1000);
+        finding.keep_figures(200);
         finding.hits.shrink_to_fit();
         finding
     }
