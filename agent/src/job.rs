@@ -200,7 +200,7 @@ impl Desk {
         };
         run.told = false;
         run.peaks.observe(&sample);
-        run.last = Some(sample.clone());
+        run.last = Some(sample.clone().or_before(run.last.take()));
         sample
     }
 

@@ -75,6 +75,39 @@ pub struct JobSample {
     pub ended: bool,
 }
 
+impl JobSample {
+    /// This sample with what it lacks of a record at the end, as the sample before had it: a job's
+    /// directories vanish one by one, and a look in between finds less than the one before. What is
+    /// taken over is covered for as long as it was then.
+    #[must_use]
+    pub fn or_before(mut self, before: Option<Self>) -> Self {
+        let Some(before) = before else { return self };
+        let mut older = false;
+        let mut keep = |lacks: bool| {
+            older |= lacks;
+            lacks
+        };
+        if keep(self.cpu.total.is_none() && before.cpu.total.is_some()) {
+            self.cpu = before.cpu;
+        }
+        if keep(self.memory.usage.is_none() && before.memory.usage.is_some()) {
+            self.memory = before.memory;
+        }
+        if keep(self.io.is_none() && before.io.is_some()) {
+            self.io = before.io;
+        }
+        for (count, value) in before.counts {
+            if keep(!self.counts.contains_key(&count)) {
+                self.counts.insert(count, value);
+            }
+        }
+        if older {
+            self.covered_until = before.covered_until;
+        }
+        self
+    }
+}
+
 /// The highest figures that any sample of a job had; absent where none was measured.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Peaks {
@@ -125,4 +158,62 @@ pub struct Files {
     pub on_scratch: u64,
     /// They by class, every class.
     pub by_class: BTreeMap<String, u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::count::Count;
+    use std::time::Duration;
+
+    fn sample(at: u64) -> JobSample {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(at);
+        JobSample {
+            id: "7".parse().unwrap(),
+            sluid: None,
+            uid: None,
+            user: None,
+            environment: Environment::default(),
+            cpu: CpuStats::default(),
+            cores_busy: None,
+            cpus: None,
+            memory: MemoryStats::default(),
+            processes: None,
+            threads: None,
+            involuntary_switches: None,
+            io: None,
+            files: None,
+            counts: Counts::new(),
+            tasks: None,
+            frozen: None,
+            idle_since: None,
+            covered_from: SystemTime::UNIX_EPOCH,
+            covered_until: time,
+            ended: false,
+        }
+    }
+
+    fn cpu(seconds: u64) -> CpuStats {
+        CpuStats { total: Some(Duration::from_secs(seconds)), ..CpuStats::default() }
+    }
+
+    #[test]
+    fn a_last_look_at_half_a_job_keeps_the_other_half_of_the_look_before() {
+        let kills = Counts::from([(Count::MemoryOomKills, 1)]);
+        let before = JobSample { cpu: cpu(5), counts: kills.clone(), ..sample(100) };
+        let memory = MemoryStats { usage: Some(Bytes::new(9)), ..MemoryStats::default() };
+        let kept = JobSample { memory: memory.clone(), ..sample(101) }.or_before(Some(before));
+        assert_eq!((&kept.cpu, &kept.memory, &kept.counts), (&cpu(5), &memory, &kills));
+        assert_eq!(kept.covered_until, sample(100).covered_until);
+    }
+
+    #[test]
+    fn a_whole_look_stands_as_it_is() {
+        let before = JobSample { cpu: cpu(5), ..sample(100) };
+        let kept = JobSample { cpu: cpu(6), ..sample(101) }.or_before(Some(before));
+        assert_eq!((&kept.cpu, kept.covered_until), (&cpu(6), sample(101).covered_until));
+        // What never was measured stays absent.
+        assert!(sample(101).or_before(Some(sample(100))).cpu.total.is_none());
+        assert_eq!(sample(101).or_before(None).covered_until, sample(101).covered_until);
+    }
 }

@@ -67,7 +67,7 @@ pub struct Run {
     pub bases: (IoBase, ThreadBase),
     /// What Slurm told its processes.
     pub environment: Option<Environment>,
-    /// The last sample.
+    /// The last sample, and what an earlier one had that it lacks.
     pub last: Option<JobSample>,
     /// Not to be reported.
     pub hidden: bool,
