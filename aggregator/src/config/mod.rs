@@ -1,8 +1,12 @@
 //! The centre's settings: strict, typed, with a default for every key.
 
+mod cancel;
 mod evaluate;
 mod exporter;
 mod gpus;
+mod mail;
+mod notices;
+mod outlets;
 mod rules;
 mod section;
 mod value;
@@ -20,9 +24,13 @@ use steward_common::config::LOG_LEVELS;
 pub use steward_common::config::ConfigError;
 pub use steward_common::span::Span;
 
+pub use cancel::Cancel;
 pub use evaluate::{Cost, Evaluate};
 pub use exporter::{Constant, Exporter, Families, Limits};
 pub use gpus::{Gpus, JobOf, Mapping, Preset};
+pub use mail::Mail;
+pub use notices::{AfterCrash, Ladder, Notices, Workdays};
+pub use outlets::Outlets;
 pub use rules::{Listed, Rules};
 pub use section::{
     Archive, Collect, GroupSource, Groups, Prometheus, Pushgateway, S3, Serve, Slurm, Store,
@@ -66,6 +74,14 @@ pub struct Config {
     pub rules: Rules,
     /// What waste costs.
     pub cost: Cost,
+    /// Mail.
+    pub mail: Mail,
+    /// Who is written to, and how often.
+    pub notices: Notices,
+    /// Cancelling of idle jobs.
+    pub cancel: Cancel,
+    /// Other ways out than mail.
+    pub outlets: Outlets,
     /// The service.
     pub serve: Serve,
     /// The service's memory.
@@ -89,6 +105,10 @@ impl Default for Config {
             evaluate: Evaluate::default(),
             rules: Rules::default(),
             cost: Cost::default(),
+            mail: Mail::default(),
+            notices: Notices::default(),
+            cancel: Cancel::default(),
+            outlets: Outlets::default(),
             serve: Serve::default(),
             store: Store::default(),
         }
@@ -237,6 +257,10 @@ impl Config {
         self.evaluate.check()?;
         self.rules.instances()?;
         self.cost.check()?;
+        self.mail.check()?;
+        self.notices.check()?;
+        self.cancel.check()?;
+        self.outlets.check()?;
         if self.store.retention_states.0 < HOUR {
             return refuse("store.retention_states", "must be at least 1h");
         }

@@ -1,0 +1,1 @@
+//! Cancelling running jobs whose GPUs do nothing, with rails.

@@ -1,0 +1,3 @@
+//! Notices: who hears of what was found, how often, and never twice.
+
+pub mod digest;

@@ -1,0 +1,1 @@
+//! Other ways out than mail: an Alertmanager, a webhook.
