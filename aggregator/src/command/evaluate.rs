@@ -7,6 +7,7 @@ use steward_common::id::ClusterName;
 use steward_common::rule::Instance;
 use steward_common::time::Timestamp;
 
+use super::email::Email;
 use super::{BadInput, Interrupted, Outcome};
 use crate::archive::{self, Archive};
 use crate::collect::site;
@@ -33,7 +34,8 @@ const STALE: &str = "jobs that ended since the last collection are not judged";
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Collects what is new, asks slurmctld what runs and Prometheus what was measured, and says what each rule finds.
-Nothing is sent to anybody. What could not be asked is listed first, and never guessed.
+The last tables say who would be told, and who would not and why; only --email sends.
+What could not be asked is listed first, and never guessed.
 What was measured too little to be judged is counted with its reason; --json names it.
 Exit codes: 0 done, 1 failed, 2 bad input, 3 something could not be asked or read.
 
@@ -41,6 +43,8 @@ Examples:
   steward evaluate                                        every rule, over the days of evaluate.days
   steward evaluate --rule excess-cpu-memory --days 30     one rule
   steward evaluate --rule low-cpu --json | jq             every figure of it
+  steward evaluate --email                                write to users, with copies to mail.admins
+  steward evaluate --email --no-emails-to-users           only the copies, to see what users would get
   steward evaluate --no-collect -S 2026-11-01 -E 2026-11-08T12:00:00
 'steward rules' lists the rules; 'steward report waste' ranks users over all of them.")]
 pub struct Args {
@@ -55,6 +59,8 @@ pub struct Args {
     /// Do not collect first: what the archive has is all there is.
     #[arg(long)]
     no_collect: bool,
+    #[command(flatten)]
+    email: Email,
     /// How to write it.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -97,6 +103,8 @@ pub fn chosen(config: &Config, wanted: &[String]) -> anyhow::Result<Vec<Instance
 /// If the archive cannot be read or the time makes no sense.
 pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
     let instances = chosen(&config, &args.rule)?;
+    let explicit = args.period.starttime.is_some() || args.period.endtime.is_some();
+    args.email.check(&config, explicit)?;
     let zone = config.zone();
     let now = Timestamp::new(jiff::Timestamp::now().as_second());
     let window = args.period.window(config.evaluate.days, now, &zone)?;
@@ -120,12 +128,18 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     if shutdown.is_due() {
         return Err(Interrupted.into());
     }
+    let told = args.email.act(&config, (&judged, &instances), window, now, &shutdown).await?;
+    for warning in &told.warnings {
+        tracing::warn!("{warning}");
+    }
     let notes: &[&str] = if config.prometheus.url.is_some() { &[] } else { &[NO_PROMETHEUS] };
+    let mut document = evaluation::document(&judged, &instances, &troubles, notes, window, &zone);
+    document.sheets.extend(told.sheets);
+    args.email.report(&config, &document).await?;
     let format = if args.json { Format::Json } else { args.format };
     let text = if format == Format::Json {
-        evaluation::json(&judged, &instances, &troubles, notes, window, &zone)
+        evaluation::json(&judged, &instances, &troubles, notes, &told.json, window, &zone)
     } else {
-        let document = evaluation::document(&judged, &instances, &troubles, notes, window, &zone);
         format::write(&document, format, Screen::of_stdout(), args.top)
     };
     // Where people read the text, it says so itself.
@@ -136,7 +150,7 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     }
     // The program ends: to take a million jobs apart would be in vain.
     std::mem::forget(judged);
-    Ok(if troubles.is_empty() { Outcome::done(text) } else { Outcome::in_part(text) })
+    Ok(if troubles.is_empty() && told.warnings.is_empty() { Outcome::done(text) } else { Outcome::in_part(text) })
 }
 
 /// Brings what is new into the archive. That it could not be done is a trouble: what the archive has

@@ -12,6 +12,7 @@ pub mod handler;
 pub mod leader;
 pub mod page;
 pub mod record;
+mod noticing;
 mod remember;
 mod socket;
 pub mod task;
@@ -64,23 +65,24 @@ impl Service {
         let config = Arc::new(config);
         let counts = Arc::new(Counts::default());
         let board = Arc::new(Board::default());
+        let directory = &config.serve.state;
+        let leadership = Leadership::new(directory)
+            .with_context(|| format!("{}: serve.state", directory.display()))?;
+        let store = Store::open(&config.store()).await?;
         let setup = Setup {
             config: Arc::clone(&config),
             counts: Arc::clone(&counts),
             board: Arc::clone(&board),
+            store: store.clone(),
         };
         let mut tasks = Vec::new();
         for make in TASKS {
             tasks.extend(make(&setup)?);
         }
-        let directory = &config.serve.state;
-        let leadership = Leadership::new(directory)
-            .with_context(|| format!("{}: serve.state", directory.display()))?;
         let address = config.serve.listen;
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("{address}: serve.listen"))?;
         let socket = Socket::bind(&config.serve.socket, config.serve.socket_mode)?;
-        let store = Store::open(&config.store()).await?;
         let exporter = Arc::new(Exporter::new(&config, Arc::clone(&board))?);
         let state = State {
             config,
