@@ -3,8 +3,9 @@
 use clap::Subcommand;
 
 use super::Outcome;
-use crate::config::{Config, ConfigError, GroupSource, JobOf};
+use crate::config::{Config, ConfigError, GroupSource, JobOf, Workdays};
 use crate::manual::{self, or_none};
+use crate::notice::workday::Calendar;
 use crate::output::plain::visible;
 use crate::shutdown::Shutdown;
 
@@ -85,6 +86,7 @@ fn summary(config: &Config) -> Result<String, ConfigError> {
         ("groups", groups),
         ("evaluate", evaluate(config)),
         ("cost", cost(config)),
+        ("workdays", workdays(config)?),
         ("metrics", format!("http://{}/metrics", config.serve.listen)),
         ("socket", format!("{} ({})", config.serve.socket.display(), config.serve.socket_mode)),
         ("state", config.serve.state.display().to_string()),
@@ -162,6 +164,21 @@ fn cost(config: &Config) -> String {
     if words.is_empty() { "not stated".to_owned() } else { words.join(", ") }
 }
 
+/// On which days people are written to, once the file of holidays was read.
+fn workdays(config: &Config) -> Result<String, ConfigError> {
+    let calendar = Calendar::open(&config.notices)?;
+    let days = match config.notices.days {
+        Workdays::Always => return Ok("every day".to_owned()),
+        Workdays::Weekdays => "Monday to Friday",
+        Workdays::Usa => "Monday to Friday without federal holidays of the United States",
+    };
+    Ok(match (&config.notices.holidays, calendar.listed()) {
+        (None, _) => days.to_owned(),
+        (Some(path), 1) => format!("{days}, but for a day in {}", path.display()),
+        (Some(path), listed) => format!("{days}, but for {listed} days in {}", path.display()),
+    })
+}
+
 fn exporter(config: &Config) -> String {
     let exporter = &config.exporter;
     let names = match (exporter.vpenso, exporter.mila) {
@@ -194,6 +211,7 @@ mod tests {
             "socket       /run/steward/steward.sock (0666)\n",
             "evaluate     at \"41 * * * *\", over today and 7 days before\n",
             "cost         not stated\n",
+            "workdays     Monday to Friday\n",
             "rules        26 on, 0 off\n",
         ] {
             assert!(text.contains(line), "{line:?} is not in\n{text}");
@@ -210,6 +228,22 @@ mod tests {
         assert_eq!(warnings(&config), 1, "prometheus.url is not set");
         config.prometheus.url = Some("http://mon:9090".to_owned());
         assert_eq!(warnings(&config), 0);
+    }
+
+    #[test]
+    fn a_file_of_holidays_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("days");
+        let mut config = Config::default();
+        config.notices.holidays = Some(path.clone());
+        assert!(matches!(summary(&config), Err(ConfigError::Unreadable { .. })));
+        std::fs::write(&path, "2026-12-24\n2026-12-31\n").unwrap();
+        let text = summary(&config).unwrap();
+        let line = format!("workdays     Monday to Friday, but for 2 days in {}\n", path.display());
+        assert!(text.contains(&line), "{text}");
+        std::fs::write(&path, "2026-12-24\nMonday\n").unwrap();
+        let error = summary(&config).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{}:2:1: ", path.display())), "{error}");
     }
 
     #[test]
