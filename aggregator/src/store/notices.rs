@@ -64,7 +64,8 @@ impl Store {
         mails: &[Mail],
         at: Timestamp,
     ) -> Result<bool, StoreError> {
-        let mut change = self.begin().await?;
+        let pool = self.pool().await?;
+        let mut change = self.begin(&pool).await?;
         let work = async {
             for (notice, quiet) in notices {
                 let quiet = i64::try_from(quiet.as_secs()).unwrap_or(i64::MAX);
@@ -107,7 +108,7 @@ impl Store {
             change.commit().await?;
             Ok(true)
         };
-        work.await.map_err(|error| self.error(error))
+        self.ask(work).await
     }
 
     /// Adds notices that somebody else gave, each once; gives how many are new.
@@ -115,7 +116,8 @@ impl Store {
     /// # Errors
     /// If they cannot be written; then none is.
     pub async fn take_over(&self, notices: &[Notice]) -> Result<u64, StoreError> {
-        let mut change = self.begin().await?;
+        let pool = self.pool().await?;
+        let mut change = self.begin(&pool).await?;
         let work = async {
             let mut new = 0;
             for notice in notices {
@@ -153,7 +155,7 @@ impl Store {
             change.commit().await?;
             Ok(new)
         };
-        work.await.map_err(|error| self.error(error))
+        self.ask(work).await
     }
 
     /// The notices since `from`, the oldest first.
@@ -166,11 +168,8 @@ impl Store {
             "SELECT {COLUMNS} FROM notice WHERE told_at >= $1 \
              ORDER BY told_at, user_name, instance, cluster"
         );
-        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(question))
-            .bind(from.get())
-            .fetch_all(&*pool)
-            .await
-            .map_err(|error| self.error(error))?;
+        let asked = sqlx::query_as(sqlx::AssertSqlSafe(question)).bind(from.get());
+        let rows: Vec<Row> = self.ask(asked.fetch_all(&*pool)).await?;
         Ok(rows.into_iter().map(Notice::of).collect())
     }
 }

@@ -161,14 +161,15 @@ impl Store {
     /// # Errors
     /// If they cannot be written; then none is.
     pub async fn plan_mails(&self, mails: &[Mail], at: Timestamp) -> Result<(), StoreError> {
-        let mut change = self.begin().await?;
+        let pool = self.pool().await?;
+        let mut change = self.begin(&pool).await?;
         let work = async {
             for mail in mails {
                 insert(&mut change, mail, at).await?;
             }
             change.commit().await
         };
-        work.await.map_err(|error| self.error(error))
+        self.ask(work).await
     }
 
     /// The deliveries that can be begun now, the oldest first.
@@ -204,11 +205,8 @@ impl Store {
     async fn deliveries(&self, ask: &str, at: Timestamp) -> Result<Vec<Delivery>, StoreError> {
         let pool = self.pool().await?;
         let question = format!("{DELIVERIES} {ask}");
-        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(question))
-            .bind(at.get())
-            .fetch_all(&*pool)
-            .await
-            .map_err(|error| self.error(error))?;
+        let asked = sqlx::query_as(sqlx::AssertSqlSafe(question)).bind(at.get());
+        let rows: Vec<Row> = self.ask(asked.fetch_all(&*pool)).await?;
         Ok(rows.into_iter().map(Delivery::of).collect())
     }
 
@@ -222,7 +220,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let pool = self.pool().await?;
-        let done = sqlx::query(
+        let change = sqlx::query(
             "UPDATE delivery SET state = 'begun', tries = tries + 1, changed_at = $1 \
              WHERE message = $2 AND address = $3 AND state = $4 AND changed_at = $5 AND tries = $6",
         )
@@ -231,10 +229,8 @@ impl Store {
         .bind(&delivery.address)
         .bind(delivery.fate.name())
         .bind(delivery.since.get())
-        .bind(i64::from(delivery.tries))
-        .execute(&*pool)
-        .await
-        .map_err(|error| self.error(error))?;
+        .bind(i64::from(delivery.tries));
+        let done = self.ask(change.execute(&*pool)).await?;
         Ok(done.rows_affected() == 1)
     }
 
@@ -251,7 +247,8 @@ impl Store {
         now: Timestamp,
         next: Timestamp,
     ) -> Result<(), StoreError> {
-        let mut change = self.begin().await?;
+        let pool = self.pool().await?;
+        let mut change = self.begin(&pool).await?;
         let work = async {
             sqlx::query(
                 "UPDATE delivery SET state = $1, said = $2, changed_at = $3, next_at = $4, \
@@ -277,6 +274,6 @@ impl Store {
             .await?;
             change.commit().await
         };
-        work.await.map_err(|error| self.error(error))
+        self.ask(work).await
     }
 }
