@@ -90,9 +90,9 @@ impl Email {
     ) -> anyhow::Result<Told> {
         let quiet = self.quiet_days.map(|days| Duration::from_secs(86_400) * days.into());
         let store = if self.email {
-            Some(Store::open(&config.store()).await?)
+            Some(Store::at(config.store()).await?)
         } else {
-            Store::open_existing(&config.store()).await?
+            Store::existing(config.store()).await?
         };
         let plan = notice::prepare(config, store.as_ref(), found, window, quiet, now).await?;
         let told = match &store {
@@ -130,23 +130,19 @@ impl Email {
         }
         let post = Post::open(config)?;
         let text = format::write(document, Format::Table, Screen::file(), None);
-        for address in post.report() {
-            let section = Section {
-                title: document.title.clone(),
-                lines: text.lines().map(str::to_owned).collect(),
-                sheet: None,
-            };
+        for address in &config.mail.report {
+            let section = Section { text: Some(text.clone()), ..Section::default() };
             let letter = Letter {
                 template: Template::Report,
                 user: None,
                 to: address.clone(),
                 cc: Vec::new(),
                 about: None,
-                id: MessageId::new(post.domain())?,
+                id: MessageId::random(post.from())?,
                 content: Content::Sections(vec![section]),
             };
             let message = post.write(&letter, None)?;
-            post.send(message.raw.as_bytes(), &address.to_string()).await?;
+            post.send(&message.raw, address).await?;
         }
         Ok(())
     }

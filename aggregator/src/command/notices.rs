@@ -53,7 +53,7 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     let from = Timestamp::new(first.to_zoned(zone.clone())?.timestamp().as_second());
     let calendar = Calendar::open(&config.notices)?;
     let read = async {
-        let Some(store) = Store::open_existing(&config.store()).await? else {
+        let Some(store) = Store::existing(config.store()).await? else {
             return Ok((Vec::new(), Vec::new()));
         };
         let all = (store.notices(from).await?, store.open_deliveries(from).await?);

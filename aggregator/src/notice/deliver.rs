@@ -60,6 +60,8 @@ pub struct Carrier<'a> {
     pub post: &'a Post,
     /// The settings.
     pub config: &'a Notices,
+    /// For how long a mail may be handed over: what was begun before then was left.
+    pub patience: Duration,
     /// When to stop.
     pub shutdown: &'a Shutdown,
 }
@@ -83,7 +85,7 @@ impl Carrier<'_> {
     /// If the store cannot be used: nothing more is sent then.
     pub async fn deliver(&self, may: impl Fn(&Delivery) -> bool) -> Result<Delivered, StoreError> {
         let mut done = Delivered::default();
-        for left in self.store.left_behind(earlier(now(), self.post.patience())).await? {
+        for left in self.store.left_behind(earlier(now(), self.patience)).await? {
             self.take_up(left, &mut done).await?;
         }
         for delivery in self.store.due(now()).await? {
@@ -121,9 +123,10 @@ impl Carrier<'_> {
                 Err(Ended::Over(delivery.said.clone() + " (too old to be sent)"))
             }
             (None, _) => Err(Ended::Over("its text is lost".to_owned())),
-            (Some(text), _) => {
-                self.post.send(text.as_bytes(), &delivery.address).await.map_err(Ended::from)
-            }
+            (Some(text), _) => match delivery.address.parse() {
+                Ok(address) => self.post.send(text.as_bytes(), &address).await.map_err(Ended::from),
+                Err(error) => Err(Ended::Over(format!("{}: {error}", delivery.address))),
+            },
         };
         let at = now();
         let (fate, said, next) = match result {

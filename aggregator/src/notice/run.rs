@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use steward_common::time::Timestamp;
 
@@ -81,7 +82,7 @@ impl Run<'_> {
         done.delivered = self.deliver().await?;
         if let Some(content) = trouble::content(&done)
             && self.recipients.administrators
-            && !self.post.admins().is_empty()
+            && !self.config.mail.admins.is_empty()
         {
             let mail = self.to_administrators(Template::Trouble, None, content)?;
             self.store.plan_mails(&[mail], self.now).await?;
@@ -99,6 +100,8 @@ impl Run<'_> {
             store: self.store,
             post: self.post,
             config: &self.config.notices,
+            // A dialogue has several steps, and each may take its time.
+            patience: self.config.mail.smtp.timeout.0 * 6 + Duration::from_secs(10),
             shutdown: self.shutdown,
         };
         let may = |delivery: &Delivery| self.workday || delivery.kind == URGENT;
@@ -117,7 +120,7 @@ impl Run<'_> {
             Ok(person) => person,
             Err(error) => return Ok(Some(Held::Address(error.to_string()))),
         };
-        let id = MessageId::new(self.post.domain())?;
+        let id = MessageId::random(self.post.from())?;
         let mut mails = Vec::new();
         if self.recipients.users {
             let cc = self.copied(planned, coordinators, warnings).await;
@@ -134,7 +137,7 @@ impl Run<'_> {
             let to = std::iter::once(person.address.clone()).chain(cc);
             mails.push(mail("digest", user, message, to));
         }
-        if self.recipients.administrators && !self.post.admins().is_empty() {
+        if self.recipients.administrators && !self.config.mail.admins.is_empty() {
             let content = Content::Digest(planned.digest.clone());
             mails.push(self.to_administrators(Template::Copy, Some(user), content)?);
             if let Some(content) = self.proposal(planned) {
@@ -156,7 +159,7 @@ impl Run<'_> {
         about: Option<&str>,
         content: Content,
     ) -> anyhow::Result<Mail> {
-        let admins = self.post.admins();
+        let admins = &self.config.mail.admins;
         let (first, others) = admins.split_first().ok_or_else(|| {
             anyhow::anyhow!("mail.admins is empty: there is nobody to write to")
         })?;
@@ -166,7 +169,7 @@ impl Run<'_> {
             to: first.clone(),
             cc: others.to_vec(),
             about: about.map(str::to_owned),
-            id: MessageId::new(self.post.domain())?,
+            id: MessageId::random(self.post.from())?,
             content,
         };
         let message = self.post.write(&letter, None)?;
@@ -249,7 +252,7 @@ fn mail(
         kind: kind.to_owned(),
         about: about.to_owned(),
         subject: message.subject,
-        text: message.raw,
+        text: String::from_utf8_lossy(&message.raw).into_owned(),
         to: to.into_iter().map(|address| address.to_string()).collect(),
     }
 }

@@ -20,6 +20,7 @@ pub fn content(done: &Done) -> Option<Content> {
                 "They are told in the next run, unless so many come first again.".to_owned(),
             ],
             sheet: Some(notices::held(&late)),
+            text: None,
         });
     }
     let nowhere = of(|why| matches!(why, Held::Address(_)));
@@ -28,6 +29,7 @@ pub fn content(done: &Done) -> Option<Content> {
             title: "Nobody knows where to write to".to_owned(),
             lines: vec!["Name them in mail.address.map, or exempt them.".to_owned()],
             sheet: Some(notices::held(&nowhere)),
+            text: None,
         });
     }
     let zone = jiff::tz::TimeZone::system();
@@ -47,7 +49,8 @@ pub fn content(done: &Done) -> Option<Content> {
             deliveries.iter().filter(|one| one.kind != "trouble").cloned().collect();
         if !told.is_empty() {
             let sheet = Some(notices::open(&told, &zone));
-            sections.push(Section { title: title.to_owned(), lines: vec![line.to_owned()], sheet });
+            let (title, lines) = (title.to_owned(), vec![line.to_owned()]);
+            sections.push(Section { title, lines, sheet, text: None });
         }
     }
     (!sections.is_empty()).then_some(Content::Sections(sections))

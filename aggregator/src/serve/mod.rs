@@ -68,7 +68,7 @@ impl Service {
         let directory = &config.serve.state;
         let leadership = Leadership::new(directory)
             .with_context(|| format!("{}: serve.state", directory.display()))?;
-        let store = Store::open(&config.store()).await?;
+        let store = Store::at(config.store()).await?;
         let setup = Setup {
             config: Arc::clone(&config),
             counts: Arc::clone(&counts),
