@@ -58,8 +58,8 @@ impl Planned {
     }
 
     /// Its items, each held back for the same reason.
-    pub fn held(self, why: &Held) -> impl Iterator<Item = HeldBack> {
-        let (user, why) = (self.digest.user, why.clone());
+    pub fn held(self, why: Held) -> impl Iterator<Item = HeldBack> {
+        let user = self.digest.user;
         self.digest.items.into_iter().map(move |item| HeldBack {
             user: user.clone(),
             instance: item.instance,
@@ -118,7 +118,7 @@ pub fn plan(
     planned.sort_by(|a, b| waste(b).total_cmp(&waste(a)));
     let most = restraint.config.most;
     let late = planned.split_off(most.min(planned.len()));
-    held.extend(late.into_iter().flat_map(|late| late.held(&Held::Most(most))));
+    held.extend(late.into_iter().flat_map(|late| late.held(Held::Most(most))));
     Plan { planned, held }
 }
 

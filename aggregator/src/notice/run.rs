@@ -76,7 +76,7 @@ impl Run<'_> {
             }
             match self.record(&planned, &coordinators, &mut done.warnings).await? {
                 None => done.told.push(planned),
-                Some(why) => done.held.extend(planned.held(&why)),
+                Some(why) => done.held.extend(planned.held(why)),
             }
         }
         done.delivered = self.deliver().await?;

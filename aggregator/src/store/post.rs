@@ -10,7 +10,7 @@
 //! Who turns a delivery to `begun` hands it over, nobody else. What is `begun` for long was left by a
 //! program that died: nobody knows whether the server has it.
 
-use sqlx::any::AnyConnection;
+use sqlx::AnyConnection;
 use steward_common::time::Timestamp;
 
 use super::{Store, StoreError};
