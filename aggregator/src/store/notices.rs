@@ -173,3 +173,126 @@ impl Store {
         Ok(rows.into_iter().map(Notice::of).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::post::Fate;
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    fn at(day: i64) -> Timestamp {
+        Timestamp::new(1_800_000_000 + day * 86_400)
+    }
+
+    fn notice(instance: &str, message: &str) -> (Notice, Duration) {
+        let notice = Notice {
+            instance: instance.to_owned(),
+            rule: "low-cpu".to_owned(),
+            user: "alice".to_owned(),
+            cluster: "c1".to_owned(),
+            at: at(0),
+            step: 1,
+            jobs: 3,
+            wasted: Some(1.5),
+            message: message.to_owned(),
+        };
+        (notice, DAY * 7)
+    }
+
+    fn mail(id: &str, to: &[&str]) -> Mail {
+        Mail {
+            id: id.to_owned(),
+            kind: "digest".to_owned(),
+            about: "alice".to_owned(),
+            subject: "Your jobs".to_owned(),
+            text: "Subject: Your jobs\r\n\r\nHello".to_owned(),
+            to: to.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    async fn store() -> (tempfile::TempDir, Store) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("steward.db")).await.unwrap();
+        (dir, store)
+    }
+
+    #[tokio::test]
+    async fn of_two_who_would_tell_one_does_and_the_other_records_nothing() {
+        let (_dir, store) = store().await;
+        let mails = |id| [mail(id, &["alice@a.org"])];
+        assert!(store.plan(&[notice("a", "m1")], &mails("m1"), at(0)).await.unwrap());
+        // Of b nobody was told, but the mail would be about a too.
+        let both = [notice("b", "m2"), notice("a", "m2")];
+        assert!(!store.plan(&both, &mails("m2"), at(1)).await.unwrap());
+        let told = store.notices(at(-1)).await.unwrap();
+        assert_eq!(told, [notice("a", "m1").0]);
+        assert_eq!(store.due(at(1)).await.unwrap().len(), 1);
+        // At the end of the quiet time, and not a second before.
+        let late = Timestamp::new(at(7).get() - 1);
+        assert!(!store.plan(&[notice("a", "m3")], &mails("m3"), late).await.unwrap());
+        assert!(store.plan(&[notice("a", "m3")], &mails("m3"), at(7)).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn many_at_once_are_one() {
+        let (dir, _) = store().await;
+        let path = dir.path().join("steward.db");
+        let mut runs = tokio::task::JoinSet::new();
+        for run in 0..8 {
+            let path = path.clone();
+            runs.spawn(async move {
+                let store = Store::open(&path).await.unwrap();
+                let id = format!("m{run}");
+                let mails = [mail(&id, &["alice@a.org"])];
+                store.plan(&[notice("a", &id)], &mails, at(0)).await.unwrap()
+            });
+        }
+        let told = runs.join_all().await.into_iter().filter(|told| *told).count();
+        assert_eq!(told, 1);
+    }
+
+    #[tokio::test]
+    async fn who_begins_a_delivery_hands_it_over_and_the_text_goes_with_the_last() {
+        let (_dir, store) = store().await;
+        let mails = [mail("m1", &["alice@a.org", "bob@a.org"])];
+        store.plan_mails(&mails, at(0)).await.unwrap();
+        let due = store.due(at(0)).await.unwrap();
+        let (alice, bob) = (&due[0], &due[1]);
+        assert!(store.begin_delivery(alice, at(0)).await.unwrap());
+        assert!(!store.begin_delivery(alice, at(0)).await.unwrap(), "another was quicker");
+        store.end_delivery(alice, Fate::Sent, "", at(0), at(0)).await.unwrap();
+        // The server is down: it is as if nobody had tried.
+        assert!(store.begin_delivery(bob, at(0)).await.unwrap());
+        store.end_delivery(bob, Fate::Planned, "down", at(0), at(0)).await.unwrap();
+        let due = store.due(at(0)).await.unwrap();
+        assert_eq!(due.len(), 1);
+        assert_eq!((due[0].tries, due[0].said.as_str()), (0, "down"));
+        assert!(due[0].text.is_some());
+        // Refused: not before its time.
+        assert!(store.begin_delivery(&due[0], at(0)).await.unwrap());
+        store.end_delivery(&due[0], Fate::Waiting, "550", at(0), at(1)).await.unwrap();
+        assert!(store.due(at(0)).await.unwrap().is_empty());
+        let again = store.due(at(1)).await.unwrap();
+        assert_eq!((again.len(), again[0].tries), (1, 1));
+        assert!(store.begin_delivery(&again[0], at(1)).await.unwrap());
+        assert!(store.left_behind(at(1)).await.unwrap().is_empty(), "not yet");
+        let left = store.left_behind(at(2)).await.unwrap();
+        assert_eq!((left.len(), left[0].tries), (1, 2));
+        store.end_delivery(&left[0], Fate::Unknown, "died", at(2), at(2)).await.unwrap();
+        let open = store.open_deliveries(at(0)).await.unwrap();
+        assert_eq!((open.len(), open[0].fate), (1, Fate::Unknown));
+        assert!(open[0].text.is_none(), "nobody needs it any more");
+    }
+
+    #[tokio::test]
+    async fn notices_of_another_program_keep_users_quiet_and_come_once() {
+        let (_dir, store) = store().await;
+        let theirs = [notice("a", "").0];
+        assert_eq!(store.take_over(&theirs).await.unwrap(), 1);
+        assert_eq!(store.take_over(&theirs).await.unwrap(), 0);
+        let mails = [mail("m1", &["alice@a.org"])];
+        assert!(!store.plan(&[notice("a", "m1")], &mails, at(6)).await.unwrap());
+        assert!(store.plan(&[notice("a", "m1")], &mails, at(7)).await.unwrap());
+    }
+}
