@@ -20,6 +20,7 @@ mod measured;
 mod now;
 mod numbers;
 mod outputs;
+mod postgres;
 mod promql;
 mod push;
 mod readers;

@@ -15,6 +15,7 @@ pub mod gateway;
 pub mod http;
 pub mod hung;
 pub mod object_storage;
+pub mod postgres;
 pub mod prometheus;
 pub mod python;
 pub mod sacct_text;

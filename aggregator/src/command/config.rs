@@ -90,7 +90,7 @@ fn summary(config: &Config) -> Result<String, ConfigError> {
         ("metrics", format!("http://{}/metrics", config.serve.listen)),
         ("socket", format!("{} ({})", config.serve.socket.display(), config.serve.socket_mode)),
         ("state", config.serve.state.display().to_string()),
-        ("store", config.store().display().to_string()),
+        ("store", config.store().to_string()),
     ];
     rows.extend(rules(config)?.into_iter().map(|line| ("", line)));
     if let Some((name, _)) = rows.iter_mut().find(|(name, _)| name.is_empty()) {

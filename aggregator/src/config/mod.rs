@@ -21,6 +21,8 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use steward_common::config::LOG_LEVELS;
 
+use crate::store::Place;
+
 pub use steward_common::config::ConfigError;
 pub use steward_common::span::Span;
 
@@ -264,10 +266,17 @@ impl Config {
         if self.store.retention_states.0 < HOUR {
             return refuse("store.retention_states", "must be at least 1h");
         }
+        if self.store.url.is_some() && self.store.path.is_some() {
+            return refuse("store.url", "set this or path, not both");
+        }
+        if self.store.url.is_none() && self.store.password_file.is_some() {
+            return refuse("store.password_file", "is for PostgreSQL: set url too");
+        }
         for (key, path) in [
             ("serve.socket", Some(&self.serve.socket)),
             ("serve.state", Some(&self.serve.state)),
             ("store.path", self.store.path.as_ref()),
+            ("store.password_file", self.store.password_file.as_ref()),
         ] {
             if path.is_some_and(|path| !path.is_absolute()) {
                 return refuse(key, "must be an absolute path");
@@ -276,10 +285,18 @@ impl Config {
         Ok(())
     }
 
-    /// The file of the service's memory: as configured, else `steward.db` in `serve.state`.
+    /// Where the service's memory is: as configured, else `steward.db` in `serve.state`.
     #[must_use]
-    pub fn store(&self) -> PathBuf {
-        self.store.path.clone().unwrap_or_else(|| self.serve.state.join("steward.db"))
+    pub fn store(&self) -> Place {
+        let Store { path, url, password_file, .. } = &self.store;
+        match url {
+            Some(address) => {
+                Place::Server { address: address.clone(), password_file: password_file.clone() }
+            }
+            None => {
+                Place::File(path.clone().unwrap_or_else(|| self.serve.state.join("steward.db")))
+            }
+        }
     }
 
     /// The zone in which people see days, and schedules times: as configured, else the system's.

@@ -12,6 +12,7 @@ use steward_common::span::Span;
 use super::value::{Location, Mode};
 use super::{each_from_text, from_text, from_text_option};
 use crate::schedule::Schedule;
+use crate::store::Address;
 
 /// Where jobs are kept, and for how long.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -183,6 +184,11 @@ pub struct Serve {
 pub struct Store {
     /// Its file; see [`super::Config::store`].
     pub path: Option<PathBuf>,
+    /// A database of PostgreSQL in place of the file.
+    #[serde(deserialize_with = "from_text_option")]
+    pub url: Option<Address>,
+    /// A file with the password for it.
+    pub password_file: Option<PathBuf>,
     /// How long states of jobs that were seen are kept.
     #[serde(deserialize_with = "from_text")]
     pub retention_states: Span,
@@ -190,7 +196,12 @@ pub struct Store {
 
 impl Default for Store {
     fn default() -> Self {
-        Self { path: None, retention_states: Span(Duration::from_secs(90 * 86_400)) }
+        Self {
+            path: None,
+            url: None,
+            password_file: None,
+            retention_states: Span(Duration::from_secs(90 * 86_400)),
+        }
     }
 }
 

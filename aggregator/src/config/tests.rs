@@ -74,11 +74,20 @@ fn senseless_values_are_refused_by_key() {
         ("[serve]\nsocket = \"steward.sock\"", "serve.socket"),
         ("[serve]\nstate = \"\"", "serve.state"),
         ("[store]\npath = \"steward.db\"", "store.path"),
+        ("[store]\npath = \"/a.db\"\nurl = \"postgres://db/steward\"", "store.url"),
+        ("[store]\npassword_file = \"/a\"", "store.password_file"),
         ("[store]\nretention_states = \"1m\"", "store.retention_states"),
     ] {
         let message = parse(text).unwrap().check().unwrap_err().to_string();
         assert!(message.starts_with(&format!("{key}: ")), "{text:?}: {message}");
     }
+}
+
+#[test]
+fn a_password_in_the_address_of_the_store_is_refused_and_not_repeated() {
+    let error = parse("[store]\nurl = \"postgres://steward:s3cret@db/steward\"").unwrap_err();
+    let message = error.to_string();
+    assert!(message.contains("password_file") && !message.contains("s3cret"), "{message}");
 }
 
 #[test]
@@ -111,8 +120,10 @@ fn the_example_file_shows_every_key_at_its_default() {
     for key in keys_of("") {
         assert!(set.contains_key(&key), "{key} is missing in deploy/config/steward.toml");
         for inner in keys_of(&format!("[{key}]\n")) {
-            // It stands in a sentence there: it cannot be set beside gpus.job_label.
-            if inner == "join" {
+            // They stand in a sentence there: they cannot be set beside gpus.job_label and store.path.
+            if ["join", "url", "password_file"].contains(&inner.as_str())
+                && ["gpus", "store"].contains(&key.as_str())
+            {
                 continue;
             }
             let table = set[&key].as_table().unwrap();

@@ -80,7 +80,7 @@ impl Service {
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("{address}: serve.listen"))?;
         let socket = Socket::bind(&config.serve.socket, config.serve.socket_mode)?;
-        let store = Store::open(&config.store()).await?;
+        let store = Store::at(config.store()).await?;
         let exporter = Arc::new(Exporter::new(&config, Arc::clone(&board))?);
         let state = State {
             config,

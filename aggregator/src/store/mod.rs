@@ -1,55 +1,66 @@
-//! The service's memory: what it must not forget and nobody else keeps. SQLite, in one file.
+//! The service's memory: what it must not forget and nobody else keeps. SQLite, in one file, or a database of
+//! PostgreSQL.
 //!
-//! A subject is a file with its questions and, in `sqlite/`, a numbered migration. To change a table
-//! add a migration: those that are there stay as they are, since files out there have them. Keep to SQL
-//! that PostgreSQL takes too.
+//! A subject is a file with its questions and, in `migrations/`, a numbered migration that both engines take (TEXT,
+//! BIGINT and DOUBLE PRECISION; `$1`). To change a table add a migration: those that are there stay as they are,
+//! since stores out there have them. A question goes through [`Store::ask`]; several changes that belong together
+//! begin with [`Store::begin`].
 
 mod error;
 mod open;
+mod place;
 pub mod states;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use sqlx::sqlite::SqlitePool;
+use sqlx::{Any, AnyPool, Transaction};
 use tokio::sync::{RwLock, RwLockReadGuard};
 
-pub use error::StoreError;
-use error::trouble;
+pub use error::{StoreError, Trouble};
 use open::Open;
+pub use place::{Address, Place};
+
+/// How long the store is waited for, whatever it does: more than each engine's own patience.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// An open store. Its clones are the same.
 #[derive(Clone, Debug)]
 pub struct Store {
-    path: PathBuf,
+    place: Place,
     open: Arc<RwLock<Open>>,
     losses: Arc<AtomicU64>,
 }
 
 impl Store {
-    /// Opens the file, makes it if there is none, and brings its tables up to date.
+    /// Opens a file of SQLite; see [`Store::at`].
     ///
     /// # Errors
     /// If it cannot be used; it is then left as it is.
     pub async fn open(path: &Path) -> Result<Store, StoreError> {
-        let open = Open::new(path).await?;
-        Ok(Store {
-            path: path.to_owned(),
-            open: Arc::new(RwLock::new(open)),
-            losses: Arc::new(AtomicU64::new(0)),
-        })
+        Store::at(Place::File(PathBuf::from(path))).await
     }
 
-    /// Waits until nothing is asked any more, and closes the file.
+    /// Opens a store, makes its file if there is none, and brings its tables up to date.
+    ///
+    /// # Errors
+    /// If it cannot be used; it is then left as it is.
+    pub async fn at(place: Place) -> Result<Store, StoreError> {
+        let open = Open::new(&place).await?;
+        Ok(Store { place, open: Arc::new(RwLock::new(open)), losses: Arc::new(AtomicU64::new(0)) })
+    }
+
+    /// Waits until nothing is asked any more, and closes it.
     pub async fn close(&self) {
-        self.open.read().await.pool.close().await;
+        self.open.read().await.close().await;
     }
 
     /// Where it is.
     #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn place(&self) -> &Place {
+        &self.place
     }
 
     /// How often the file was found deleted or replaced since the store was opened. What was written
@@ -69,37 +80,57 @@ impl Store {
     }
 
     /// Whom to ask. The file stays the same until the answer is dropped.
-    async fn pool(&self) -> Result<RwLockReadGuard<'_, SqlitePool>, StoreError> {
+    async fn pool(&self) -> Result<RwLockReadGuard<'_, AnyPool>, StoreError> {
         let open = self.open.read().await;
-        if open.is_there(&self.path) {
+        if open.is_there(&self.place) {
             return Ok(RwLockReadGuard::map(open, |open| &open.pool));
         }
         drop(open);
         let mut open = self.open.write().await;
         // Another may have been quicker.
-        if !open.is_there(&self.path) {
+        if !open.is_there(&self.place) {
             self.replace(&mut open).await?;
         }
         Ok(RwLockReadGuard::map(open.downgrade(), |open| &open.pool))
+    }
+
+    /// Begins a change of several parts: all of them are made, or none. On SQLite it is the only writer from here
+    /// on: a change that reads first and writes later could not be waited for.
+    async fn begin(&self, pool: &AnyPool) -> Result<Transaction<'static, Any>, StoreError> {
+        match self.place {
+            Place::File(_) => self.ask(pool.begin_with("BEGIN IMMEDIATE")).await,
+            Place::Server { .. } => self.ask(pool.begin()).await,
+        }
+    }
+
+    /// Waits for an answer, but not for ever: a server may be gone without a word.
+    async fn ask<T>(
+        &self,
+        work: impl Future<Output = Result<T, sqlx::Error>>,
+    ) -> Result<T, StoreError> {
+        match tokio::time::timeout(LONGEST, work).await {
+            Ok(answer) => answer.map_err(|error| self.error(error)),
+            Err(_) => Err(self.error(sqlx::Error::PoolTimedOut)),
+        }
     }
 
     async fn replace(&self, open: &mut Open) -> Result<(), StoreError> {
         if open.file.take().is_some() {
             self.losses.fetch_add(1, Ordering::Relaxed);
             tracing::error!(
-                path = %self.path.display(),
+                path = %self.place,
                 "the store's file was deleted or replaced while the service runs; it is opened \
                  anew, and what only the old one had is lost: put a backup in its place while no \
                  service runs"
             );
         }
-        open.leave(&self.path).await;
-        *open = Open::new(&self.path).await?;
+        open.leave(&self.place).await;
+        *open = Open::new(&self.place).await?;
         Ok(())
     }
 
     fn error(&self, error: sqlx::Error) -> StoreError {
-        StoreError { path: self.path.clone(), trouble: trouble(error) }
+        StoreError::new(&self.place, error)
     }
 }
 

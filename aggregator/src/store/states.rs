@@ -28,8 +28,8 @@ impl Store {
         states: &[(JobId, String)],
     ) -> Result<(), StoreError> {
         let pool = self.pool().await?;
+        let mut change = self.begin(&pool).await?;
         let work = async {
-            let mut change = pool.begin().await?;
             for (job, state) in states {
                 // A clock that was set back may bring a time twice: what was seen last counts.
                 sqlx::query(
@@ -45,7 +45,7 @@ impl Store {
             }
             change.commit().await
         };
-        work.await.map_err(|error| self.error(error))
+        self.ask(work).await
     }
 
     /// The states of a job, in the order in which they were seen.
@@ -58,14 +58,12 @@ impl Store {
         job: JobId,
     ) -> Result<Vec<SeenState>, StoreError> {
         let pool = self.pool().await?;
-        let rows: Vec<(String, i64)> = sqlx::query_as(
+        let rows = sqlx::query_as::<_, (String, i64)>(
             "SELECT state, seen_at FROM job_state WHERE cluster = $1 AND job = $2 ORDER BY seen_at",
         )
         .bind(cluster.as_str())
-        .bind(i64::from(job.get()))
-        .fetch_all(&*pool)
-        .await
-        .map_err(|error| self.error(error))?;
+        .bind(i64::from(job.get()));
+        let rows = self.ask(rows.fetch_all(&*pool)).await?;
         let seen = |(state, at)| SeenState { state, at: Timestamp::new(at) };
         Ok(rows.into_iter().map(seen).collect())
     }
@@ -80,14 +78,12 @@ impl Store {
         first: JobId,
     ) -> Result<HashMap<JobId, String>, StoreError> {
         let pool = self.pool().await?;
-        let rows: Vec<(i64, String)> = sqlx::query_as(
+        let rows = sqlx::query_as::<_, (i64, String)>(
             "SELECT job, state FROM job_state WHERE cluster = $1 AND job >= $2 ORDER BY seen_at",
         )
         .bind(cluster.as_str())
-        .bind(i64::from(first.get()))
-        .fetch_all(&*pool)
-        .await
-        .map_err(|error| self.error(error))?;
+        .bind(i64::from(first.get()));
+        let rows = self.ask(rows.fetch_all(&*pool)).await?;
         let known = |(job, state)| Some((JobId::new(u32::try_from(job).ok()?)?, state));
         // A later one takes the place of an earlier one.
         Ok(rows.into_iter().filter_map(known).collect())
@@ -101,8 +97,7 @@ impl Store {
         let pool = self.pool().await?;
         let done = sqlx::query("DELETE FROM job_state WHERE seen_at < $1")
             .bind(moment.get())
-            .execute(&*pool)
-            .await;
-        done.map(|done| done.rows_affected()).map_err(|error| self.error(error))
+            .execute(&*pool);
+        self.ask(done).await.map(|done| done.rows_affected())
     }
 }

@@ -3,9 +3,9 @@ use std::os::unix::fs::PermissionsExt;
 use steward_common::id::{ClusterName, JobId};
 use steward_common::time::Timestamp;
 
-use super::error::Trouble;
 use super::*;
-use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::Executor;
+use sqlx::any::AnyPoolOptions;
 
 fn cluster() -> ClusterName {
     ClusterName::new("c1").unwrap()
@@ -92,7 +92,10 @@ async fn tables_of_a_newer_version_are_not_touched() {
     sqlx::query(newer).execute(&*store.pool().await.unwrap()).await.unwrap();
     store.close().await;
     let error = Store::open(&path).await.unwrap_err();
-    assert!(matches!(error.trouble, Trouble::Newer { has: 99, known: 1 }), "{error}");
+    assert!(
+        matches!(error.trouble, Trouble::Newer { has: 99, known } if known == open::newest()),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -102,8 +105,15 @@ async fn a_full_disk_is_told_and_nothing_is_half_written() {
     let store = Store::open(&path).await.unwrap();
     add(&store, 100, &[(7, "PENDING")]).await.unwrap();
     // Stands for a disk: the same code comes from SQLite in both cases.
-    let options = SqliteConnectOptions::new().filename(&path).pragma("max_page_count", "12");
-    let pool = SqlitePool::connect_with(options).await.unwrap();
+    let pool = AnyPoolOptions::new()
+        .after_connect(|connection, _| {
+            Box::pin(
+                async move { connection.execute("PRAGMA max_page_count = 12").await.map(drop) },
+            )
+        })
+        .connect(open::file_url(&path).unwrap().as_str())
+        .await
+        .unwrap();
     store.open.write().await.pool = pool;
     let many: Vec<(u32, &str)> = (1..5000).map(|number| (number, "RUNNING")).collect();
     let error = add(&store, 130, &many).await.unwrap_err();
