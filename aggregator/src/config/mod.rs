@@ -32,7 +32,7 @@ pub use exporter::{Constant, Exporter, Families, Limits};
 pub use gpus::{Gpus, JobOf, Mapping, Preset};
 pub use mail::Mail;
 pub use notices::{AfterCrash, Ladder, Notices, Workdays};
-pub use outlets::Outlets;
+pub use outlets::{Alertmanager, Outlets, Webhook};
 pub use rules::{Listed, Rules};
 pub use section::{
     Archive, Collect, GroupSource, Groups, Prometheus, Pushgateway, S3, Serve, Slurm, Store,

@@ -26,7 +26,9 @@ pub fn sheet(sheet: &Sheet, top: Option<usize>) -> String {
     text(&rows(sheet, top))
 }
 
-fn rows(sheet: &Sheet, top: Option<usize>) -> Value {
+/// The rows of one table, each an object.
+#[must_use]
+pub fn rows(sheet: &Sheet, top: Option<usize>) -> Value {
     let object = |row: &Vec<Cell>| {
         let cells = sheet.columns.iter().zip(row);
         Value::Object(cells.map(|(column, one)| (column.key.to_string(), cell(one))).collect())

@@ -4,26 +4,28 @@ use std::sync::{Arc, PoisonError};
 
 use jiff::Timestamp;
 use steward_common::cluster::Snapshot;
-use steward_common::time;
+use steward_common::time::Timestamp as Moment;
 
 use super::task::Setup;
 use crate::archive;
 use crate::evaluate::window::Period;
 use crate::evaluate::{Judged, Sources, gather, judge};
+use crate::outlet::{self, Reading};
 use crate::output::verdicts;
 use crate::shutdown::Shutdown;
 
-/// Evaluates, and puts up what was found. What could not be asked is said and counted; the rest is
+/// Evaluates, puts up what was found, and tells those who want to know. What could not be asked is said and counted; the rest is
 /// found all the same.
 ///
 /// # Errors
 /// If the archive cannot be read.
 pub async fn run(setup: Setup, shutdown: Shutdown) -> anyhow::Result<()> {
-    let work = tokio::task::spawn_blocking(move || -> anyhow::Result<()> {
+    let (config, store) = (Arc::clone(&setup.config), setup.store.clone());
+    let work = tokio::task::spawn_blocking(move || -> anyhow::Result<(Reading, Moment)> {
         let config = &setup.config;
         let instances = config.rules.instances()?;
         let archive = archive::open(&config.archive.directory, config)?;
-        let now = time::Timestamp::new(Timestamp::now().as_second());
+        let now = Moment::new(Timestamp::now().as_second());
         let window = Period::default().window(config.evaluate.days, now, &config.zone())?;
         let mut troubles = Vec::new();
         let known: Vec<Arc<Snapshot>> = setup.board.all().into_values().collect();
@@ -42,7 +44,8 @@ pub async fn run(setup: Setup, shutdown: Shutdown) -> anyhow::Result<()> {
         }
         let page = verdicts::page(&judged, &instances, &troubles)?;
         *setup.counts.rules.lock().unwrap_or_else(PoisonError::into_inner) = page;
-        Ok(())
+        Ok((Reading::of(&judged, &instances, &troubles), now))
     });
-    work.await?
+    let (reading, now) = work.await??;
+    outlet::publish(&config, &store, &reading, now).await?.into_result()
 }

@@ -64,15 +64,6 @@ impl Service {
         let config = Arc::new(config);
         let counts = Arc::new(Counts::default());
         let board = Arc::new(Board::default());
-        let setup = Setup {
-            config: Arc::clone(&config),
-            counts: Arc::clone(&counts),
-            board: Arc::clone(&board),
-        };
-        let mut tasks = Vec::new();
-        for make in TASKS {
-            tasks.extend(make(&setup)?);
-        }
         let directory = &config.serve.state;
         let leadership = Leadership::new(directory)
             .with_context(|| format!("{}: serve.state", directory.display()))?;
@@ -81,6 +72,16 @@ impl Service {
             TcpListener::bind(address).await.with_context(|| format!("{address}: serve.listen"))?;
         let socket = Socket::bind(&config.serve.socket, config.serve.socket_mode)?;
         let store = Store::at(config.store()).await?;
+        let setup = Setup {
+            config: Arc::clone(&config),
+            counts: Arc::clone(&counts),
+            board: Arc::clone(&board),
+            store: store.clone(),
+        };
+        let mut tasks = Vec::new();
+        for make in TASKS {
+            tasks.extend(make(&setup)?);
+        }
         let exporter = Arc::new(Exporter::new(&config, Arc::clone(&board))?);
         let state = State {
             config,

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use steward_common::time;
 use tokio::task::JoinHandle;
 
 use super::board::Board;
@@ -20,8 +21,10 @@ use super::gpu_years;
 use super::leader::Leadership;
 use super::record::{Counts, Record};
 use crate::config::Config;
+use crate::outlet;
 use crate::schedule::{Plan, Schedule};
 use crate::shutdown::Shutdown;
+use crate::store::Store;
 use crate::sweep::Sweeper;
 
 /// A loop is awake at least this often: clocks may be set while it sleeps.
@@ -39,13 +42,15 @@ pub struct Setup {
     pub counts: Arc<Counts>,
     /// The newest snapshot of each cluster.
     pub board: Arc<Board>,
+    /// What the service must not forget.
+    pub store: Store,
 }
 
 /// Makes a task; `None` if it is switched off.
 type Make = fn(&Setup) -> anyhow::Result<Option<Task>>;
 
 /// Every task of the service, in alphabetical order.
-pub const TASKS: &[Make] = &[collect, evaluate, gpu_years, pushgateway];
+pub const TASKS: &[Make] = &[collect, evaluate, gpu_years, pushgateway, webhooks];
 
 /// Brings what Slurm's database knows into the archive.
 fn collect(setup: &Setup) -> anyhow::Result<Option<Task>> {
@@ -91,6 +96,21 @@ fn pushgateway(setup: &Setup) -> anyhow::Result<Option<Task>> {
     Ok(Some(Task::new("pushgateway", config.schedule.clone(), move |shutdown| {
         let (sweeper, counts) = (sweeper.clone(), Arc::clone(&counts));
         async move { sweeper.run(&counts.groups_deleted, &shutdown).await }
+    })))
+}
+
+/// Sends webhooks what they have not got yet.
+fn webhooks(setup: &Setup) -> anyhow::Result<Option<Task>> {
+    if setup.config.outlets.webhook.is_empty() {
+        return Ok(None);
+    }
+    let setup = setup.clone();
+    Ok(Some(Task::new("webhooks", Schedule::constant("* * * * *"), move |_| {
+        let setup = setup.clone();
+        async move {
+            let now = time::Timestamp::new(Timestamp::now().as_second());
+            outlet::deliver(&setup.config.outlets, &setup.store, now).await?.into_result()
+        }
     })))
 }
 

@@ -6,7 +6,9 @@
 //! since stores out there have them. A question goes through [`Store::ask`]; several changes that belong together
 //! begin with [`Store::begin`].
 
+pub mod alerts;
 mod error;
+pub mod events;
 mod open;
 mod place;
 pub mod states;
