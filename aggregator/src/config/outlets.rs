@@ -183,6 +183,29 @@ mod tests {
         assert_eq!(tries, [100, 3]);
     }
 
+    /// The example has them as a block that can be taken over.
+    #[test]
+    fn the_example_file_shows_every_key() {
+        let text = include_str!("../../../deploy/config/steward.toml");
+        let lines = text.lines().skip_while(|line| *line != "[outlets]").skip(1);
+        let lines = lines.take_while(|line| !line.starts_with('['));
+        let block: Vec<&str> = lines.filter_map(|line| line.strip_prefix("#   ")).collect();
+        let whole: toml::Table = block.join("\n").parse().unwrap();
+        let outlets = whole["outlets"].as_table().unwrap();
+        let keys = |table: &toml::Value| {
+            table.as_table().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
+        };
+        let shown = keys(&outlets["alertmanager"]);
+        assert_eq!(shown, "labels password_file timeout token_file url user");
+        let desk = &outlets["webhook"]["desk"];
+        assert_eq!(keys(desk), "secret_file timeout tries url");
+        let apart: Vec<&str> =
+            block.into_iter().filter(|line| !line.starts_with("token_file")).collect();
+        let found = parse(&apart.join("\n")).unwrap();
+        assert_eq!(found.alertmanager.unwrap().timeout, timeout());
+        assert_eq!(found.webhook["desk"].tries, tries());
+    }
+
     #[test]
     fn what_makes_no_sense_is_named_by_its_key() {
         let alertmanager = |more: &str| {
