@@ -75,11 +75,15 @@ async fn two_that_open_an_empty_database_at_once_both_can() {
     assert_eq!(states(&other, 7).await, [pair("PENDING", 100)]);
 }
 
-#[tokio::test]
-async fn a_lock_of_another_is_waited_for_and_then_told() {
+#[test]
+fn a_lock_of_another_is_waited_for_and_then_told() {
     let postgres = Postgres::start();
-    let store = Store::at(place(&postgres)).await.unwrap();
-    add(&store, 90, &[(7, "PENDING")]).await.unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let store = runtime.block_on(async {
+        let store = Store::at(place(&postgres)).await.unwrap();
+        add(&store, 90, &[(7, "PENDING")]).await.unwrap();
+        store
+    });
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let text = "BEGIN; LOCK TABLE job_state IN EXCLUSIVE MODE; SELECT pg_sleep(20)";
@@ -90,9 +94,7 @@ async fn a_lock_of_another_is_waited_for_and_then_told() {
         steward_tests::wait::until_true("the lock is held", Duration::from_secs(15), || {
             postgres.sql(Postgres::DATABASE, held) == "1"
         });
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let store = Store::at(place(&postgres)).await.unwrap();
             // Readers do not wait.
             assert_eq!(states(&store, 7).await, [pair("PENDING", 90)]);
             let began = Instant::now();
@@ -101,8 +103,10 @@ async fn a_lock_of_another_is_waited_for_and_then_told() {
             assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
         });
     });
-    add(&store, 100, &[(7, "RUNNING")]).await.unwrap();
-    assert_eq!(states(&store, 7).await, [pair("PENDING", 90), pair("RUNNING", 100)]);
+    runtime.block_on(async {
+        add(&store, 100, &[(7, "RUNNING")]).await.unwrap();
+        assert_eq!(states(&store, 7).await, [pair("PENDING", 90), pair("RUNNING", 100)]);
+    });
 }
 
 #[tokio::test]
@@ -116,7 +120,7 @@ async fn what_is_wrong_is_said_with_what_to_do_and_without_the_password() {
         (text, error.trouble)
     };
     let url = postgres.url();
-    let absent = url.replace("/steward", "/absent");
+    let absent = format!("{}absent", url.trim_end_matches(Postgres::DATABASE));
     let (text, trouble) = told(Store::at(at(&absent, &postgres)).await.unwrap_err());
     assert!(matches!(trouble, Trouble::NoDatabase(_)) && text.contains("createdb"), "{text}");
     let wrong = tempfile::NamedTempFile::new().unwrap();

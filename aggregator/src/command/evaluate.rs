@@ -7,6 +7,7 @@ use steward_common::id::ClusterName;
 use steward_common::rule::Instance;
 use steward_common::time::Timestamp;
 
+use super::email::Email;
 use super::{BadInput, Interrupted, Outcome};
 use crate::archive::{self, Archive};
 use crate::collect::site;
@@ -35,7 +36,8 @@ const STALE: &str = "jobs that ended since the last collection are not judged";
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Collects what is new, asks slurmctld what runs and Prometheus what was measured, and says what each rule finds.
-Nothing is sent to anybody unless asked for. What could not be asked is listed first, and never guessed.
+The last tables say who would be told, and who would not and why; only --email and --publish send.
+What could not be asked is listed first, and never guessed.
 What was measured too little to be judged is counted with its reason; --json names it.
 Exit codes: 0 done, 1 failed, 2 bad input, 3 something could not be asked or read.
 
@@ -43,6 +45,8 @@ Examples:
   steward evaluate                                        every rule, over the days of evaluate.days
   steward evaluate --rule excess-cpu-memory --days 30     one rule
   steward evaluate --rule low-cpu --json | jq             every figure of it
+  steward evaluate --email                                write to users, with copies to mail.admins
+  steward evaluate --email --no-emails-to-users           only the copies, to see what users would get
   steward evaluate --no-collect -S 2026-11-01 -E 2026-11-08T12:00:00
   steward evaluate --publish                              and tell Alertmanager and webhooks, from cron
 'steward rules' lists the rules; 'steward report waste' ranks users over all of them.")]
@@ -61,6 +65,8 @@ pub struct Args {
     /// Tell the Alertmanager and the webhooks of [outlets] what holds now, as `steward serve` does.
     #[arg(long, conflicts_with_all = ["days", "starttime", "endtime"])]
     publish: bool,
+    #[command(flatten)]
+    email: Email,
     /// How to write it.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -103,6 +109,8 @@ pub fn chosen(config: &Config, wanted: &[String]) -> anyhow::Result<Vec<Instance
 /// If the archive cannot be read or the time makes no sense.
 pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
     let instances = chosen(&config, &args.rule)?;
+    let explicit = args.period.starttime.is_some() || args.period.endtime.is_some();
+    args.email.check(&config, explicit)?;
     let zone = config.zone();
     let now = Timestamp::new(jiff::Timestamp::now().as_second());
     let window = args.period.window(config.evaluate.days, now, &zone)?;
@@ -140,12 +148,18 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
             Troubles::of(None, &mut troubles).add("publishing", why);
         }
     }
+    let told = args.email.act(&config, (&judged, &instances), window, now, &shutdown).await?;
+    for warning in &told.warnings {
+        tracing::warn!("{warning}");
+    }
     let notes: &[&str] = if config.prometheus.url.is_some() { &[] } else { &[NO_PROMETHEUS] };
+    let mut document = evaluation::document(&judged, &instances, &troubles, notes, window, &zone);
+    document.sheets.extend(told.sheets);
+    args.email.report(&config, &document).await?;
     let format = if args.json { Format::Json } else { args.format };
     let text = if format == Format::Json {
-        evaluation::json(&judged, &instances, &troubles, notes, window, &zone)
+        evaluation::json(&judged, &instances, &troubles, notes, &told.json, window, &zone)
     } else {
-        let document = evaluation::document(&judged, &instances, &troubles, notes, window, &zone);
         format::write(&document, format, Screen::of_stdout(), args.top)
     };
     // Where people read the text, it says so itself.
@@ -156,7 +170,7 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     }
     // The program ends: to take a million jobs apart would be in vain.
     std::mem::forget(judged);
-    Ok(if troubles.is_empty() { Outcome::done(text) } else { Outcome::in_part(text) })
+    Ok(if troubles.is_empty() && told.warnings.is_empty() { Outcome::done(text) } else { Outcome::in_part(text) })
 }
 
 /// Brings what is new into the archive. That it could not be done is a trouble: what the archive has

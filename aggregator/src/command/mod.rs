@@ -11,11 +11,13 @@ pub mod collect;
 pub mod config;
 pub mod current;
 pub mod doctor;
+mod email;
 pub mod evaluate;
 pub mod exporter;
 pub mod import;
 pub mod jobs;
 pub mod nodes;
+pub mod notices;
 pub mod now;
 pub mod report;
 pub mod rules;
@@ -160,6 +162,8 @@ commands! {
     Import import,
     Jobs jobs,
     Nodes nodes,
+    #[command(visible_alias = "check")]
+    Notices notices,
     Now now,
     Report report,
     Rules rules,

@@ -20,6 +20,9 @@ pub struct Notices {
     /// When.
     #[serde(deserialize_with = "from_text")]
     pub schedule: Schedule,
+    /// When mails that were refused, or could not be sent, are tried again.
+    #[serde(deserialize_with = "from_text")]
+    pub post: Schedule,
     /// For how long nobody hears of a rule again on the same cluster.
     #[serde(deserialize_with = "from_text")]
     pub quiet: Span,
@@ -50,6 +53,7 @@ impl Default for Notices {
         Self {
             enabled: false,
             schedule: Schedule::constant("0 9 * * *"),
+            post: Schedule::constant("*/5 * * * *"),
             quiet: Span(DAY * 7),
             quiet_of: BTreeMap::new(),
             days: Workdays::default(),

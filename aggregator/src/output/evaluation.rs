@@ -25,13 +25,14 @@ pub fn json(
     instances: &[Instance],
     troubles: &[Trouble],
     notes: &[&str],
+    notices: &Value,
     window: Window,
     zone: &TimeZone,
 ) -> String {
     let (from, to) = (moment(window.from(), zone), moment(window.to(), zone));
     let troubles: Value = troubles.iter().map(trouble).collect();
     let mut out = format!(
-        "{{\"schema\":1,\"from\":{from},\"to\":{to},\"notes\":{},\"troubles\":{troubles},\"clusters\":",
+        "{{\"schema\":1,\"from\":{from},\"to\":{to},\"notes\":{},\"troubles\":{troubles},\"notices\":{notices},\"clusters\":",
         json!(notes)
     );
     list(&mut out, judged, |out, judged| cluster(out, judged, instances));

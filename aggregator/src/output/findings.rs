@@ -209,7 +209,8 @@ fn ids(facts: &Facts, user: Name, finding: &Finding) -> String {
 }
 
 /// Whose a finding is.
-fn owner(subject: &Subject) -> Name {
+#[must_use]
+pub fn owner(subject: &Subject) -> Name {
     let (Subject::User { user, .. } | Subject::Job { user, .. }) = subject;
     *user
 }

@@ -26,7 +26,7 @@ pub fn sheet(sheet: &Sheet, top: Option<usize>) -> String {
     text(&rows(sheet, top))
 }
 
-/// The rows of one table, each an object.
+/// The rows of one table, as a value.
 #[must_use]
 pub fn rows(sheet: &Sheet, top: Option<usize>) -> Value {
     let object = |row: &Vec<Cell>| {

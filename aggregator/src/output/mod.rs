@@ -15,6 +15,7 @@ pub mod jobs;
 pub mod json;
 pub mod markdown;
 pub mod nodes;
+pub mod notices;
 pub mod number;
 pub mod plain;
 pub mod progress;

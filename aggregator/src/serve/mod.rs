@@ -12,6 +12,7 @@ pub mod handler;
 pub mod leader;
 pub mod page;
 pub mod record;
+mod noticing;
 mod remember;
 mod socket;
 pub mod task;
@@ -67,10 +68,6 @@ impl Service {
         let directory = &config.serve.state;
         let leadership = Leadership::new(directory)
             .with_context(|| format!("{}: serve.state", directory.display()))?;
-        let address = config.serve.listen;
-        let listener =
-            TcpListener::bind(address).await.with_context(|| format!("{address}: serve.listen"))?;
-        let socket = Socket::bind(&config.serve.socket, config.serve.socket_mode)?;
         let store = Store::at(config.store()).await?;
         let setup = Setup {
             config: Arc::clone(&config),
@@ -82,6 +79,10 @@ impl Service {
         for make in TASKS {
             tasks.extend(make(&setup)?);
         }
+        let address = config.serve.listen;
+        let listener =
+            TcpListener::bind(address).await.with_context(|| format!("{address}: serve.listen"))?;
+        let socket = Socket::bind(&config.serve.socket, config.serve.socket_mode)?;
         let exporter = Arc::new(Exporter::new(&config, Arc::clone(&board))?);
         let state = State {
             config,

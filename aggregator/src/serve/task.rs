@@ -19,6 +19,7 @@ use super::collecting;
 use super::evaluating;
 use super::gpu_years;
 use super::leader::Leadership;
+use super::noticing;
 use super::record::{Counts, Record};
 use crate::config::Config;
 use crate::outlet;
@@ -42,7 +43,7 @@ pub struct Setup {
     pub counts: Arc<Counts>,
     /// The newest snapshot of each cluster.
     pub board: Arc<Board>,
-    /// What the service must not forget.
+    /// The service's memory.
     pub store: Store,
 }
 
@@ -50,7 +51,7 @@ pub struct Setup {
 type Make = fn(&Setup) -> anyhow::Result<Option<Task>>;
 
 /// Every task of the service, in alphabetical order.
-pub const TASKS: &[Make] = &[collect, evaluate, gpu_years, pushgateway, webhooks];
+pub const TASKS: &[Make] = &[collect, evaluate, gpu_years, notices, post, pushgateway, webhooks];
 
 /// Brings what Slurm's database knows into the archive.
 fn collect(setup: &Setup) -> anyhow::Result<Option<Task>> {
@@ -85,6 +86,31 @@ fn gpu_years(setup: &Setup) -> anyhow::Result<Option<Task>> {
     let setup = setup.clone();
     Ok(Some(Task::new("gpu-years", config.gpu_years.clone(), move |_| {
         gpu_years::run(setup.clone())
+    })))
+}
+
+/// Tells users what was found.
+fn notices(setup: &Setup) -> anyhow::Result<Option<Task>> {
+    let config = &setup.config.notices;
+    if !config.enabled {
+        return Ok(None);
+    }
+    setup.config.mail.ready()?;
+    let setup = setup.clone();
+    Ok(Some(Task::new("notices", config.schedule.clone(), move |shutdown| {
+        noticing::run(setup.clone(), shutdown)
+    })))
+}
+
+/// Hands over mails that could not be sent at once.
+fn post(setup: &Setup) -> anyhow::Result<Option<Task>> {
+    let config = &setup.config.notices;
+    if !config.enabled {
+        return Ok(None);
+    }
+    let setup = setup.clone();
+    Ok(Some(Task::new("post", config.post.clone(), move |shutdown| {
+        noticing::post(setup.clone(), shutdown)
     })))
 }
 

@@ -9,8 +9,10 @@
 pub mod alerts;
 mod error;
 pub mod events;
+pub mod notices;
 mod open;
 mod place;
+pub mod post;
 pub mod states;
 
 use std::path::{Path, PathBuf};
@@ -52,6 +54,18 @@ impl Store {
     pub async fn at(place: Place) -> Result<Store, StoreError> {
         let open = Open::new(&place).await?;
         Ok(Store { place, open: Arc::new(RwLock::new(open)), losses: Arc::new(AtomicU64::new(0)) })
+    }
+
+    /// The same for a store that is there: `None` if its file was never made. Nothing is made for
+    /// somebody who only looks.
+    ///
+    /// # Errors
+    /// If it cannot be used.
+    pub async fn existing(place: Place) -> Result<Option<Store>, StoreError> {
+        match &place {
+            Place::File(path) if !path.exists() => Ok(None),
+            _ => Store::at(place).await.map(Some),
+        }
     }
 
     /// Waits until nothing is asked any more, and closes it.

@@ -32,6 +32,7 @@ const MOST: u32 = 4;
 /// Every migration: its number, what it brings, its text.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "job states", include_str!("migrations/0001_job_states.sql")),
+    (2, "notices", include_str!("migrations/0002_notices.sql")),
     (5, "outlets", include_str!("migrations/0005_outlets.sql")),
 ];
 

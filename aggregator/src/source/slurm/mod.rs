@@ -1,6 +1,7 @@
 //! Slurm's commands: what is run, and how what it prints becomes types.
 
 pub mod command;
+pub mod coordinators;
 pub mod json;
 pub mod lines;
 pub mod marks;

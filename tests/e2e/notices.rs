@@ -1,0 +1,383 @@
+//! Notices on a real Slurm with a real mail server: who gets a mail, who does not, and nobody twice.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use steward_tests::postgres::Postgres;
+use steward_tests::service::{Service, program};
+use steward_tests::slurm::{self, Job, submit};
+use steward_tests::smtp::Smtp;
+use steward_tests::testbed::Testbed;
+use steward_tests::{shared, wait};
+
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// A job name that would like to be a header, a tag and a column.
+const HOSTILE: &str = "<script>alert(1)</script>|\"x\"\r\nBcc: a@b";
+
+/// Everybody whose jobs ask for more time than they need.
+const RULE: &str = r#"
+[rules.excessive-time-cpu]
+cpu_hours = 0
+overall_ratio = 1
+top_users = 1000
+include_running = false
+"#;
+
+/// A centre with its archive and store in one directory, and a mail server.
+struct Site {
+    dir: tempfile::TempDir,
+    mail: Smtp,
+}
+
+impl Site {
+    fn new() -> Site {
+        let site = Site { dir: shared::directory(), mail: Smtp::start() };
+        site.configure("state", "");
+        site
+    }
+
+    /// With a store in the directory `state`, and these settings beside.
+    fn configure(&self, state: &str, more: &str) {
+        std::fs::write(self.config(), self.settings(state, more)).unwrap();
+    }
+
+    fn settings(&self, state: &str, more: &str) -> String {
+        let (archive, state) = (self.path("archive"), self.path(state));
+        let port = self.mail.port();
+        // What users of other tests did is not told.
+        format!(
+            "time_zone = \"UTC\"\n[archive]\ndirectory = {archive:?}\n[serve]\nstate = {state:?}\n\
+             {RULE}\n[mail]\nfrom = \"Steward <steward@hpc.example>\"\nreply_to = \"help@hpc.example\"\n\
+             [mail.smtp]\nhost = \"127.0.0.1\"\nport = {port}\ntls = \"none\"\ntimeout = \"5s\"\n\
+             [mail.address]\nmethod = \"domain\"\ndomain = \"hpc.example\"\n{more}\n"
+        )
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn config(&self) -> std::path::PathBuf {
+        self.path("steward.toml")
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        command(&self.config(), args)
+    }
+
+    /// What a command prints as JSON, and its exit code.
+    fn json(&self, args: &[&str]) -> (Value, i32) {
+        let done = self.command(args).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let answer = serde_json::from_slice(&done.stdout).unwrap_or(Value::String(said));
+        (answer, done.status.code().unwrap())
+    }
+
+    /// Evaluates what was collected, and sends.
+    fn email(&self, args: &[&str]) -> Value {
+        let all = ["evaluate", "--no-collect", "--json", "--days", "1", "--email"];
+        let rule = ["--rule", "excessive-time-cpu"];
+        self.json(&[&all[..], &rule, args].concat()).0
+    }
+
+    /// To whom mails came, sorted.
+    fn recipients(&self) -> Vec<String> {
+        let mut all: Vec<String> =
+            self.mail.messages().iter().map(|mail| mail.recipient.clone()).collect();
+        all.sort();
+        all
+    }
+}
+
+fn command(config: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(program());
+    command.arg("--config").arg(config).args(args).stdin(Stdio::null());
+    command.env("SLURM_CONF", Testbed::get().slurm_conf());
+    command
+}
+
+/// A job of each of three users that asks for ten hours and needs a second, in the archive.
+fn wasteful(site: &Site) -> Vec<Job> {
+    let jobs = ["stw-alice", "stw-bob", "stw-carol"].map(|user| {
+        submit(user, &["-n1", "--time=10:00:00", "-J", HOSTILE], "#!/bin/bash\nsleep 1\n")
+    });
+    jobs.iter().for_each(|job| job.wait_ended(PATIENCE));
+    // The accounting hears of an end a moment later.
+    wait::until_true("all are in the archive", PATIENCE, || {
+        let done = site.command(&["collect", "--days", "1"]).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        jobs.iter().all(|job| job.sacct("State").first().is_some_and(|state| state == "COMPLETED"))
+    });
+    let done = site.command(&["collect", "--days", "1"]).output().unwrap();
+    assert!(done.status.success());
+    jobs.into()
+}
+
+fn told(answer: &Value) -> Vec<&str> {
+    let told = answer["notices"]["told"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    let mut users: Vec<&str> = told.iter().map(|one| one["user"].as_str().unwrap()).collect();
+    users.sort_unstable();
+    users
+}
+
+fn held<'a>(answer: &'a Value, user: &str) -> &'a str {
+    let held = answer["notices"]["held"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    let one = held.iter().find(|one| one["user"] == user).unwrap_or_else(|| panic!("{answer}"));
+    one["why"].as_str().unwrap()
+}
+
+const ALWAYS: &str = "[notices]\ndays = \"always\"\n";
+
+#[test]
+fn the_right_user_gets_one_mail_and_another_only_after_the_quiet_time() {
+    let site = Site::new();
+    let jobs = wasteful(&site);
+    site.configure("state", ALWAYS);
+    let (would, code) = site.json(&["evaluate", "--no-collect", "--json", "--days", "1"]);
+    assert_eq!(code, 0, "{would}");
+    assert_eq!(would["notices"]["sent"], false);
+    assert_eq!(told(&would), ["stw-alice", "stw-bob", "stw-carol"]);
+    assert!(site.mail.messages().is_empty(), "only --email sends");
+    assert!(!site.path("state").join("steward.db").exists(), "nor is anything recorded");
+
+    let first = site.email(&[]);
+    let everybody = ["stw-alice@hpc.example", "stw-bob@hpc.example", "stw-carol@hpc.example"];
+    assert_eq!(site.recipients(), everybody, "{first}");
+    for (mail, job) in site.mail.messages().iter().map(|mail| {
+        let job = jobs.iter().find(|job| mail.recipient.starts_with(&job.user)).unwrap();
+        (mail, job)
+    }) {
+        assert!(mail.text.contains(&job.id), "{}: {}", job.id, mail.text);
+        let others = jobs.iter().filter(|other| other.id != job.id);
+        assert!(others.into_iter().all(|other| !mail.text.contains(&other.id)), "{}", mail.text);
+    }
+
+    let second = site.email(&[]);
+    assert_eq!(held(&second, "stw-alice"), "quiet");
+    assert_eq!(site.recipients().len(), 3);
+    // The quiet time ends: of no days it is over at once.
+    let third = site.email(&["--quiet-days", "0"]);
+    assert_eq!(told(&third).len(), 3);
+    assert_eq!(site.recipients().len(), 6);
+    let (calendar, _) = site.json(&["notices", "--json"]);
+    assert_eq!(calendar["notices_count"], 6, "{calendar}");
+    assert!(calendar["users"][0]["days"].as_str().unwrap().ends_with('X'), "{calendar}");
+}
+
+#[test]
+fn nothing_is_sent_on_a_holiday_or_to_one_who_is_exempt() {
+    let site = Site::new();
+    wasteful(&site);
+    let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+    let file = site.path("holidays");
+    // Midnight may come in between.
+    let tomorrow = today.tomorrow().unwrap();
+    std::fs::write(&file, format!("# days off\n{today}\n{tomorrow}\n")).unwrap();
+    site.configure("state", &format!("[notices]\nholidays = {file:?}\n"));
+    let answer = site.email(&[]);
+    assert_eq!(held(&answer, "stw-alice"), "day");
+    assert!(site.mail.messages().is_empty());
+
+    site.configure("state", ALWAYS);
+    let made = site
+        .command(&["exempt", "add", "stw-alice", "--reason", "a course", "--for", "14d"])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let answer = site.email(&[]);
+    assert_eq!(held(&answer, "stw-alice"), "exempt");
+    assert_eq!(site.recipients(), ["stw-bob@hpc.example", "stw-carol@hpc.example"]);
+}
+
+#[test]
+fn a_refused_recipient_stops_nobody_and_is_tried_again() {
+    let site = Site::new();
+    wasteful(&site);
+    site.configure("state", "[notices]\ndays = \"always\"\nretry = \"1s\"\n");
+    site.mail.refuse("stw-bob@hpc.example");
+    let answer = site.email(&[]);
+    assert_eq!(site.recipients(), ["stw-alice@hpc.example", "stw-carol@hpc.example"], "{answer}");
+    assert_eq!(answer["notices"]["open"][0]["fate"], "waiting", "{answer}");
+    site.mail.accept("stw-bob@hpc.example");
+    std::thread::sleep(Duration::from_secs(2));
+    site.email(&[]);
+    let all = ["stw-alice@hpc.example", "stw-bob@hpc.example", "stw-carol@hpc.example"];
+    assert_eq!(site.recipients(), all);
+    site.email(&[]);
+    assert_eq!(site.recipients(), all, "and not once more");
+}
+
+#[test]
+fn a_server_that_is_down_marks_nothing_sent() {
+    let site = Site::new();
+    wasteful(&site);
+    let down = "[notices]\ndays = \"always\"\n";
+    let settings = site.settings("state", down).replace(
+        &format!("port = {}", site.mail.port()),
+        "port = 1",
+    );
+    std::fs::write(site.config(), settings).unwrap();
+    let (answer, code) = site.json(&[
+        "evaluate", "--no-collect", "--json", "--days", "1", "--email", "--rule", "excessive-time-cpu",
+    ]);
+    assert_eq!(code, 3, "{answer}");
+    assert_eq!(answer["notices"]["mails_sent"], 0);
+    let (calendar, _) = site.json(&["notices", "--json"]);
+    let open = calendar["open"].as_array().unwrap();
+    assert_eq!(open.len(), 3, "{calendar}");
+    assert!(open.iter().all(|one| one["fate"] == "planned"), "{calendar}");
+    site.configure("state", down);
+    site.email(&[]);
+    assert_eq!(site.recipients().len(), 3, "they go out when it is back");
+    site.email(&[]);
+    assert_eq!(site.recipients().len(), 3);
+}
+
+/// The second notice in a row goes to the account's coordinator too, the third to the administrators.
+#[test]
+fn the_ladder_has_coordinators_and_administrators() {
+    let site = Site::new();
+    wasteful(&site);
+    slurm::run("sacctmgr", &["-i", "add", "coordinator", "account=physics", "names=stw-bob"]);
+    let ladder = "[notices]\ndays = \"always\"\n[notices.ladder]\nenabled = true\n";
+    let admins = "admins = [\"root@hpc.example\"]\n[mail.smtp]";
+    let settings = site.settings("state", ladder).replace("[mail.smtp]", admins);
+    std::fs::write(site.config(), settings).unwrap();
+    let to = |address: &str| {
+        let all = site.mail.messages();
+        all.into_iter().filter(|mail| mail.recipient == address).collect::<Vec<_>>()
+    };
+    site.email(&[]);
+    assert!(to("stw-alice@hpc.example").iter().all(|mail| mail.header("Cc").is_none()));
+    std::thread::sleep(Duration::from_secs(1));
+    site.email(&["--quiet-days", "0"]);
+    let alices = to("stw-alice@hpc.example");
+    assert_eq!(alices.len(), 2);
+    let copied = alices.iter().filter_map(|mail| mail.header("Cc")).collect::<Vec<_>>();
+    assert_eq!(copied.len(), 1, "{copied:?}");
+    assert!(copied[0].contains("stw-bob@hpc.example"), "{copied:?}");
+    let id = alices.iter().find(|mail| mail.header("Cc").is_some()).unwrap().header("Message-ID");
+    assert!(to("stw-bob@hpc.example").iter().any(|mail| mail.header("Message-ID") == id));
+    let copies = to("root@hpc.example");
+    assert!(
+        copies.iter().any(|mail| mail.header("Subject").unwrap().contains("stw-alice")),
+        "copies say whom they are about"
+    );
+    let before = copies.len();
+    std::thread::sleep(Duration::from_secs(1));
+    site.email(&["--quiet-days", "0"]);
+    let proposals = to("root@hpc.example").len() - before;
+    assert_eq!(proposals, 6, "a copy and a proposal for each of three users");
+}
+
+/// Killed at any moment and run again: nobody gets two mails, and whoever got none is listed.
+#[test]
+fn two_hundred_kills_give_nobody_two_mails() {
+    let site = Site::new();
+    wasteful(&site);
+    let began = std::time::Instant::now();
+    site.configure("measure", ALWAYS);
+    site.email(&[]);
+    let whole = began.elapsed();
+    let sent = site.recipients().len();
+    assert_eq!(sent, 3);
+    let start = |round: usize| -> (std::path::PathBuf, Child) {
+        let config = site.path(&format!("round-{round}.toml"));
+        // The sender tells the rounds apart.
+        let settings = site
+            .settings(&format!("state-{round}"), ALWAYS)
+            .replace("steward@hpc.example", &format!("round-{round}@hpc.example"));
+        std::fs::write(&config, settings).unwrap();
+        let child = again(&config).spawn().unwrap();
+        (config, child)
+    };
+    const ROUNDS: usize = 200;
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut killed = 0;
+    let mut ends = Vec::new();
+    for round in 0..ROUNDS {
+        let (config, mut child) = start(round);
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let share = u32::try_from(random % 1000).unwrap();
+        // Most of a run is the evaluation: half of the kills are among its last third.
+        let at = if round % 2 == 0 { whole * share / 1000 } else { whole * (667 + share / 3) / 1000 };
+        std::thread::sleep(at);
+        killed += usize::from(child.try_wait().unwrap().is_none());
+        drop(child.kill());
+        child.wait().unwrap();
+        ends.push((config, again(&ends_config(&site, round)).spawn().unwrap()));
+        if ends.len() >= 2 {
+            finish(&mut ends);
+        }
+    }
+    finish(&mut ends);
+    let mails = site.mail.messages();
+    let mut none = 0;
+    for round in 0..ROUNDS {
+        let sender = format!("round-{round}@hpc.example");
+        let config = ends_config(&site, round);
+        for user in ["stw-alice", "stw-bob", "stw-carol"] {
+            let address = format!("{user}@hpc.example");
+            let to = |mail: &&steward_tests::smtp::Received| {
+                mail.recipient == address && mail.header("From").is_some_and(|from| from.contains(&sender))
+            };
+            match mails.iter().filter(to).count() {
+                1 => {}
+                0 => {
+                    none += 1;
+                    let done = command(&config, &["notices", "--json"]).output().unwrap();
+                    let listed: Value = serde_json::from_slice(&done.stdout).unwrap();
+                    let open = listed["open"].as_array().unwrap();
+                    assert!(open.iter().any(|one| one["address"] == *address), "{round} {user}: {listed}");
+                }
+                more => panic!("round {round}: {more} mails to {user}"),
+            }
+        }
+    }
+    println!("{killed} of {ROUNDS} killed within {whole:?}, {none} of {} mails lost and listed", 3 * ROUNDS);
+    assert!(killed > ROUNDS / 2, "only {killed} were killed in time");
+}
+
+fn ends_config(site: &Site, round: usize) -> std::path::PathBuf {
+    site.path(&format!("round-{round}.toml"))
+}
+
+fn again(config: &Path) -> Command {
+    let all = ["evaluate", "--no-collect", "--json", "--days", "1", "--email", "--rule", "excessive-time-cpu"];
+    let mut command = command(config, &all);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn finish(runs: &mut Vec<(std::path::PathBuf, Child)>) {
+    for (config, mut child) in runs.drain(..) {
+        let status = child.wait().unwrap();
+        assert!(status.code().is_some_and(|code| code == 0 || code == 3), "{}: {status}", config.display());
+    }
+}
+
+/// Two services on one PostgreSQL, each with its own state: one mail for each user.
+#[test]
+fn two_services_on_one_postgresql_send_one_mail() {
+    let site = Site::new();
+    wasteful(&site);
+    let database = Postgres::start();
+    let url = database.url();
+    let notices = "[notices]\nenabled = true\ndays = \"always\"\nschedule = \"*/3 * * * * *\"\npost = \"*/2 * * * * *\"\n";
+    let settings = |name: &str| {
+        let settings = site.settings(name, notices).replace("[serve]\n", "[serve]\n");
+        settings.replace("[mail]\n", &format!("[store]\nurl = {url:?}\n[mail]\n"))
+    };
+    let services = ["one", "two"].map(|name| Service::start_with(&settings(name)));
+    wait::until_true("all have a mail", PATIENCE, || site.recipients().len() >= 3);
+    // Several more runs of both.
+    std::thread::sleep(Duration::from_secs(10));
+    let all = ["stw-alice@hpc.example", "stw-bob@hpc.example", "stw-carol@hpc.example"];
+    assert_eq!(site.recipients(), all);
+    drop(services);
+}
