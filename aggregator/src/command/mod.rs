@@ -6,12 +6,14 @@
 pub mod analyze;
 pub mod archive;
 pub mod ask;
+pub mod audit;
 pub mod backtest;
 pub mod collect;
 pub mod config;
 pub mod current;
 pub mod doctor;
 pub mod evaluate;
+pub mod exempt;
 pub mod exporter;
 pub mod import;
 pub mod jobs;
@@ -149,6 +151,7 @@ impl Command {
 commands! {
     Analyze analyze,
     Archive archive,
+    Audit audit,
     Backtest backtest,
     Collect collect,
     Config config,
@@ -156,6 +159,7 @@ commands! {
     #[command(visible_alias = "test")]
     Doctor doctor,
     Evaluate evaluate,
+    Exempt exempt,
     Exporter exporter,
     Import import,
     Jobs jobs,

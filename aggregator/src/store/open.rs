@@ -30,8 +30,10 @@ const TIMEOUTS: &str = "-c statement_timeout=15s -c lock_timeout=5s \
 const MOST: u32 = 4;
 
 /// Every migration: its number, what it brings, its text.
-const MIGRATIONS: &[(i64, &str, &str)] =
-    &[(1, "job states", include_str!("migrations/0001_job_states.sql"))];
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (1, "job states", include_str!("migrations/0001_job_states.sql")),
+    (3, "exemptions and audit log", include_str!("migrations/0003_exemptions.sql")),
+];
 
 /// A file, whatever its name: its device and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
