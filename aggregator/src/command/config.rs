@@ -85,6 +85,7 @@ fn summary(config: &Config) -> Result<String, ConfigError> {
         ("groups", groups),
         ("evaluate", evaluate(config)),
         ("cost", cost(config)),
+        ("mail", crate::mail::check(config)?),
         ("metrics", format!("http://{}/metrics", config.serve.listen)),
         ("socket", format!("{} ({})", config.serve.socket.display(), config.serve.socket_mode)),
         ("state", config.serve.state.display().to_string()),
