@@ -86,6 +86,7 @@ fn summary(config: &Config) -> Result<String, ConfigError> {
         ("groups", groups),
         ("evaluate", evaluate(config)),
         ("cost", cost(config)),
+        ("mail", crate::mail::check(config)?),
         ("workdays", workdays(config)?),
         ("outlets", outlets(config)),
         ("metrics", format!("http://{}/metrics", config.serve.listen)),
