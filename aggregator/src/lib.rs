@@ -1,5 +1,6 @@
 //! steward: the centre. Sources turn outside text into types, outputs turn types into outside text.
 
+pub mod actor;
 pub mod analyze;
 pub mod archive;
 pub mod backtest;

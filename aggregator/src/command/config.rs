@@ -86,7 +86,9 @@ fn summary(config: &Config) -> Result<String, ConfigError> {
         ("groups", groups),
         ("evaluate", evaluate(config)),
         ("cost", cost(config)),
+        ("mail", crate::mail::check(config)?),
         ("workdays", workdays(config)?),
+        ("outlets", outlets(config)),
         ("metrics", format!("http://{}/metrics", config.serve.listen)),
         ("socket", format!("{} ({})", config.serve.socket.display(), config.serve.socket_mode)),
         ("state", config.serve.state.display().to_string()),
@@ -164,6 +166,15 @@ fn cost(config: &Config) -> String {
     if words.is_empty() { "not stated".to_owned() } else { words.join(", ") }
 }
 
+/// Who else is told, by name: the address of a webhook may be a secret.
+fn outlets(config: &Config) -> String {
+    let alertmanager = config.outlets.alertmanager.as_ref();
+    let mut all: Vec<String> =
+        alertmanager.map(|one| format!("Alertmanager at {}", one.url)).into_iter().collect();
+    all.extend(config.outlets.webhook.keys().map(|name| format!("webhook {name}")));
+    if all.is_empty() { "none configured".to_owned() } else { all.join(", ") }
+}
+
 /// On which days people are written to, once the file of holidays was read.
 fn workdays(config: &Config) -> Result<String, ConfigError> {
     let calendar = Calendar::open(&config.notices)?;
@@ -212,6 +223,7 @@ mod tests {
             "evaluate     at \"41 * * * *\", over today and 7 days before\n",
             "cost         not stated\n",
             "workdays     Monday to Friday\n",
+            "outlets      none configured\n",
             "rules        26 on, 0 off\n",
         ] {
             assert!(text.contains(line), "{line:?} is not in\n{text}");

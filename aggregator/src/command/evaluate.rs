@@ -14,11 +14,13 @@ use crate::collect::site;
 use crate::config::Config;
 use crate::evaluate::window::Period;
 use crate::evaluate::{self, Judged, Order, Trouble, Troubles};
+use crate::outlet::{self, Reading};
 use crate::output::evaluation;
 use crate::output::format::{self, Format};
 use crate::output::progress::Progress;
 use crate::output::screen::Screen;
 use crate::shutdown::Shutdown;
+use crate::store::Store;
 
 /// How long to wait for another collection.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -34,7 +36,7 @@ const STALE: &str = "jobs that ended since the last collection are not judged";
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Collects what is new, asks slurmctld what runs and Prometheus what was measured, and says what each rule finds.
-The last tables say who would be told, and who would not and why; only --email sends.
+The last tables say who would be told, and who would not and why; only --email and --publish send.
 What could not be asked is listed first, and never guessed.
 What was measured too little to be judged is counted with its reason; --json names it.
 Exit codes: 0 done, 1 failed, 2 bad input, 3 something could not be asked or read.
@@ -46,6 +48,7 @@ Examples:
   steward evaluate --email                                write to users, with copies to mail.admins
   steward evaluate --email --no-emails-to-users           only the copies, to see what users would get
   steward evaluate --no-collect -S 2026-11-01 -E 2026-11-08T12:00:00
+  steward evaluate --publish                              and tell Alertmanager and webhooks, from cron
 'steward rules' lists the rules; 'steward report waste' ranks users over all of them.")]
 pub struct Args {
     /// Only this rule, by the name of an instance or a rule's id; may be given several times.
@@ -59,6 +62,9 @@ pub struct Args {
     /// Do not collect first: what the archive has is all there is.
     #[arg(long)]
     no_collect: bool,
+    /// Tell the Alertmanager and the webhooks of [outlets] what holds now, as `steward serve` does.
+    #[arg(long, conflicts_with_all = ["days", "starttime", "endtime"])]
+    publish: bool,
     #[command(flatten)]
     email: Email,
     /// How to write it.
@@ -109,6 +115,11 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     let now = Timestamp::new(jiff::Timestamp::now().as_second());
     let window = args.period.window(config.evaluate.days, now, &zone)?;
     let archive = archive::open(&config.archive.directory, &config)?;
+    if args.publish && !config.outlets.is_any() {
+        let why =
+            "--publish: nobody is configured; set [outlets.alertmanager] or [outlets.webhook.NAME]";
+        return Err(BadInput(why.to_owned()).into());
+    }
     let config = Arc::new(config);
     let order = Order { window, now, clusters: args.cluster.clone(), live: true };
     let work = {
@@ -124,9 +135,18 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
             Ok((judged, instances, troubles))
         })
     };
-    let (judged, instances, troubles) = shutdown.or(work).await???;
+    let (judged, instances, mut troubles) = shutdown.or(work).await???;
     if shutdown.is_due() {
         return Err(Interrupted.into());
+    }
+    if args.publish {
+        let reading = Reading::of(&judged, &instances, &troubles);
+        let store = Store::at(config.store()).await?;
+        let published = outlet::publish(&config, &store, &reading, now).await;
+        store.close().await;
+        for why in published?.troubles {
+            Troubles::of(None, &mut troubles).add("publishing", why);
+        }
     }
     let told = args.email.act(&config, (&judged, &instances), window, now, &shutdown).await?;
     for warning in &told.warnings {

@@ -6,6 +6,7 @@
 pub mod analyze;
 pub mod archive;
 pub mod ask;
+pub mod audit;
 pub mod backtest;
 pub mod collect;
 pub mod config;
@@ -13,6 +14,7 @@ pub mod current;
 pub mod doctor;
 mod email;
 pub mod evaluate;
+pub mod exempt;
 pub mod exporter;
 pub mod import;
 pub mod jobs;
@@ -151,6 +153,7 @@ impl Command {
 commands! {
     Analyze analyze,
     Archive archive,
+    Audit audit,
     Backtest backtest,
     Collect collect,
     Config config,
@@ -158,6 +161,7 @@ commands! {
     #[command(visible_alias = "test")]
     Doctor doctor,
     Evaluate evaluate,
+    Exempt exempt,
     Exporter exporter,
     Import import,
     Jobs jobs,

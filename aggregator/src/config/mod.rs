@@ -30,9 +30,12 @@ pub use cancel::Cancel;
 pub use evaluate::{Cost, Evaluate};
 pub use exporter::{Constant, Exporter, Families, Limits};
 pub use gpus::{Gpus, JobOf, Mapping, Preset};
-pub use mail::Mail;
+pub use mail::{
+    AddressMethod, Addresses, Greeting, GreetingMethod, LANGUAGES, Ldap, Mail, Smtp, Tls,
+    Transport, address,
+};
 pub use notices::{AfterCrash, Ladder, Notices, Workdays};
-pub use outlets::Outlets;
+pub use outlets::{Alertmanager, Outlets, Webhook};
 pub use rules::{Listed, Rules};
 pub use section::{
     Archive, Collect, GroupSource, Groups, Prometheus, Pushgateway, S3, Serve, Slurm, Store,

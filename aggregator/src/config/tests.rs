@@ -119,6 +119,10 @@ fn the_example_file_shows_every_key_at_its_default() {
     let set: toml::Table = set.parse().unwrap();
     for key in keys_of("") {
         assert!(set.contains_key(&key), "{key} is missing in deploy/config/steward.toml");
+        // Its tables have names and no defaults; they have a test of their own.
+        if key == "outlets" {
+            continue;
+        }
         for inner in keys_of(&format!("[{key}]\n")) {
             // They stand in a sentence there: they cannot be set beside gpus.job_label and store.path.
             if ["join", "url", "password_file"].contains(&inner.as_str())

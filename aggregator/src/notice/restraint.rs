@@ -165,7 +165,7 @@ impl Restraint<'_> {
         };
         if let Some(one) = self.exemptions.iter().find(covers) {
             let (id, reason) = (one.id.clone(), one.reason.clone());
-            return Some(Held::Exempt { id, reason, until: one.until });
+            return Some(Held::Exempt { id, reason, until: one.ends });
         }
         let needed = self.config.coverage;
         if let Some(found) = candidate.coverage.filter(|found| *found < needed) {

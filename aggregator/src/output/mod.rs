@@ -6,6 +6,7 @@ pub mod csv;
 pub mod current;
 pub mod doctor;
 pub mod evaluation;
+pub mod exemptions;
 pub mod exporter;
 pub mod findings;
 pub mod format;

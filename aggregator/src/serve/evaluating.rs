@@ -12,6 +12,7 @@ use super::task::Setup;
 use crate::archive;
 use crate::evaluate::window::Period;
 use crate::evaluate::{Judged, Sources, Trouble, gather, judge};
+use crate::outlet::{self, Reading};
 use crate::output::verdicts;
 use crate::shutdown::Shutdown;
 
@@ -57,16 +58,18 @@ pub fn look(setup: &Setup, shutdown: &Shutdown) -> anyhow::Result<Looked> {
     Ok(Looked { judged, instances, window, now, troubles })
 }
 
-/// Evaluates, and puts up what was found.
+/// Evaluates, puts up what was found, and tells those who want to know.
 ///
 /// # Errors
 /// If the archive cannot be read.
 pub async fn run(setup: Setup, shutdown: Shutdown) -> anyhow::Result<()> {
-    let work = tokio::task::spawn_blocking(move || -> anyhow::Result<()> {
+    let (config, store) = (Arc::clone(&setup.config), setup.store.clone());
+    let work = tokio::task::spawn_blocking(move || -> anyhow::Result<_> {
         let found = look(&setup, &shutdown)?;
         let page = verdicts::page(&found.judged, &found.instances, &found.troubles)?;
         *setup.counts.rules.lock().unwrap_or_else(PoisonError::into_inner) = page;
-        Ok(())
+        Ok((Reading::of(&found.judged, &found.instances, &found.troubles), found.now))
     });
-    work.await?
+    let (reading, now) = work.await??;
+    outlet::publish(&config, &store, &reading, now).await?.into_result()
 }

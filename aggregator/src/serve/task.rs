@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use steward_common::time;
 use tokio::task::JoinHandle;
 
 use super::board::Board;
@@ -21,6 +22,7 @@ use super::leader::Leadership;
 use super::noticing;
 use super::record::{Counts, Record};
 use crate::config::Config;
+use crate::outlet;
 use crate::schedule::{Plan, Schedule};
 use crate::shutdown::Shutdown;
 use crate::store::Store;
@@ -49,7 +51,7 @@ pub struct Setup {
 type Make = fn(&Setup) -> anyhow::Result<Option<Task>>;
 
 /// Every task of the service, in alphabetical order.
-pub const TASKS: &[Make] = &[collect, evaluate, gpu_years, notices, post, pushgateway];
+pub const TASKS: &[Make] = &[collect, evaluate, gpu_years, notices, post, pushgateway, webhooks];
 
 /// Brings what Slurm's database knows into the archive.
 fn collect(setup: &Setup) -> anyhow::Result<Option<Task>> {
@@ -120,6 +122,21 @@ fn pushgateway(setup: &Setup) -> anyhow::Result<Option<Task>> {
     Ok(Some(Task::new("pushgateway", config.schedule.clone(), move |shutdown| {
         let (sweeper, counts) = (sweeper.clone(), Arc::clone(&counts));
         async move { sweeper.run(&counts.groups_deleted, &shutdown).await }
+    })))
+}
+
+/// Sends webhooks what they have not got yet.
+fn webhooks(setup: &Setup) -> anyhow::Result<Option<Task>> {
+    if setup.config.outlets.webhook.is_empty() {
+        return Ok(None);
+    }
+    let setup = setup.clone();
+    Ok(Some(Task::new("webhooks", Schedule::constant("* * * * *"), move |_| {
+        let setup = setup.clone();
+        async move {
+            let now = time::Timestamp::new(Timestamp::now().as_second());
+            outlet::deliver(&setup.config.outlets, &setup.store, now).await?.into_result()
+        }
     })))
 }
 

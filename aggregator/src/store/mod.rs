@@ -6,7 +6,11 @@
 //! since stores out there have them. A question goes through [`Store::ask`]; several changes that belong together
 //! begin with [`Store::begin`].
 
+pub mod alerts;
+pub mod audit;
 mod error;
+pub mod events;
+pub mod exemptions;
 pub mod notices;
 mod open;
 mod place;
@@ -146,6 +150,17 @@ impl Store {
     fn error(&self, error: sqlx::Error) -> StoreError {
         StoreError::new(&self.place, error)
     }
+}
+
+/// A name that nothing else in the store has.
+fn id() -> String {
+    let mut bytes = [0_u8; 8];
+    if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) != Ok(8) {
+        // The kernel gives so few at once, always; if it did not, the clock would do.
+        let nanoseconds = jiff::Timestamp::now().as_nanosecond();
+        return format!("{nanoseconds:032x}");
+    }
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

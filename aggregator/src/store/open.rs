@@ -33,6 +33,8 @@ const MOST: u32 = 4;
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "job states", include_str!("migrations/0001_job_states.sql")),
     (2, "notices", include_str!("migrations/0002_notices.sql")),
+    (3, "exemptions and audit log", include_str!("migrations/0003_exemptions.sql")),
+    (5, "outlets", include_str!("migrations/0005_outlets.sql")),
 ];
 
 /// A file, whatever its name: its device and its number there.
