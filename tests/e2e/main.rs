@@ -17,6 +17,7 @@ mod hang;
 mod layouts;
 mod life;
 mod measured;
+mod notices;
 mod now;
 mod numbers;
 mod outputs;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use steward_tests::postgres::Postgres;
 use steward_tests::service::{Service, program};
 use steward_tests::slurm::{self, Job, submit};
-use steward_tests::smtp::Smtp;
+use steward_tests::smtp::{Mail, Smtp};
 use steward_tests::testbed::Testbed;
 use steward_tests::{shared, wait};
 
@@ -45,12 +45,14 @@ impl Site {
     }
 
     fn settings(&self, state: &str, more: &str) -> String {
-        let (archive, state) = (self.path("archive"), self.path(state));
+        format!("{}[serve]\nstate = {:?}\n", self.without_state(more), self.path(state))
+    }
+
+    fn without_state(&self, more: &str) -> String {
+        let archive = self.path("archive");
         let port = self.mail.port();
-        // What users of other tests did is not told.
         format!(
-            "time_zone = \"UTC\"\n[archive]\ndirectory = {archive:?}\n[serve]\nstate = {state:?}\n\
-             {RULE}\n[mail]\nfrom = \"Steward <steward@hpc.example>\"\nreply_to = \"help@hpc.example\"\n\
+            "time_zone = \"UTC\"\n[archive]\ndirectory = {archive:?}\n{RULE}\n[mail]\nfrom = \"Steward <steward@hpc.example>\"\nreply_to = \"help@hpc.example\"\n\
              [mail.smtp]\nhost = \"127.0.0.1\"\nport = {port}\ntls = \"none\"\ntimeout = \"5s\"\n\
              [mail.address]\nmethod = \"domain\"\ndomain = \"hpc.example\"\n{more}\n"
         )
@@ -85,10 +87,7 @@ impl Site {
 
     /// To whom mails came, sorted.
     fn recipients(&self) -> Vec<String> {
-        let mut all: Vec<String> =
-            self.mail.messages().iter().map(|mail| mail.recipient.clone()).collect();
-        all.sort();
-        all
+        self.mail.recipients()
     }
 }
 
@@ -100,20 +99,26 @@ fn command(config: &Path, args: &[&str]) -> Command {
 }
 
 /// A job of each of three users that asks for ten hours and needs a second, in the archive.
-fn wasteful(site: &Site) -> Vec<Job> {
+fn wasteful(site: &Site) -> Vec<(&'static str, Job)> {
     let jobs = ["stw-alice", "stw-bob", "stw-carol"].map(|user| {
-        submit(user, &["-n1", "--time=10:00:00", "-J", HOSTILE], "#!/bin/bash\nsleep 1\n")
+        let options = ["-n1", "--time=10:00:00", "-J", HOSTILE];
+        (user, submit(user, &options, "#!/bin/bash\nsleep 1\n"))
     });
-    jobs.iter().for_each(|job| job.wait_ended(PATIENCE));
+    jobs.iter().for_each(|(_, job)| job.wait_ended(PATIENCE));
     // The accounting hears of an end a moment later.
     wait::until_true("all are in the archive", PATIENCE, || {
         let done = site.command(&["collect", "--days", "1"]).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        jobs.iter().all(|job| job.sacct("State").first().is_some_and(|state| state == "COMPLETED"))
+        jobs.iter().all(|(_, job)| job.sacct("State").first().is_some_and(|state| state == "COMPLETED"))
     });
     let done = site.command(&["collect", "--days", "1"]).output().unwrap();
     assert!(done.status.success());
     jobs.into()
+}
+
+/// Whether a text has this number, not as a part of another.
+fn names(text: &str, number: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_digit()).any(|word| word == number)
 }
 
 fn told(answer: &Value) -> Vec<&str> {
@@ -146,13 +151,22 @@ fn the_right_user_gets_one_mail_and_another_only_after_the_quiet_time() {
     let first = site.email(&[]);
     let everybody = ["stw-alice@hpc.example", "stw-bob@hpc.example", "stw-carol@hpc.example"];
     assert_eq!(site.recipients(), everybody, "{first}");
-    for (mail, job) in site.mail.messages().iter().map(|mail| {
-        let job = jobs.iter().find(|job| mail.recipient.starts_with(&job.user)).unwrap();
-        (mail, job)
-    }) {
-        assert!(mail.text.contains(&job.id), "{}: {}", job.id, mail.text);
-        let others = jobs.iter().filter(|other| other.id != job.id);
-        assert!(others.into_iter().all(|other| !mail.text.contains(&other.id)), "{}", mail.text);
+    for mail in site.mail.messages() {
+        let to = mail.header("X-RcptTo").unwrap();
+        let parsed = mail.parsed();
+        assert!(parsed["headers"]["bcc"].is_null(), "{parsed}");
+        let parts = parsed["parts"].as_array().unwrap();
+        let of = |kind: &str| {
+            let part = parts.iter().find(|part| part["type"] == kind).unwrap();
+            part["text"].as_str().unwrap().to_owned()
+        };
+        let (text, page) = (of("text/plain"), of("text/html"));
+        assert!(!page.contains("<script>"), "{page}");
+        for (user, job) in &jobs {
+            let own = to.starts_with(user);
+            assert_eq!(names(&text, &job.id), own, "{user} {}: {text}", job.id);
+            assert_eq!(names(&page, &job.id), own, "{user} {}: {page}", job.id);
+        }
     }
 
     let second = site.email(&[]);
@@ -201,7 +215,7 @@ fn a_refused_recipient_stops_nobody_and_is_tried_again() {
     let answer = site.email(&[]);
     assert_eq!(site.recipients(), ["stw-alice@hpc.example", "stw-carol@hpc.example"], "{answer}");
     assert_eq!(answer["notices"]["open"][0]["fate"], "waiting", "{answer}");
-    site.mail.accept("stw-bob@hpc.example");
+    site.mail.forgive();
     std::thread::sleep(Duration::from_secs(2));
     site.email(&[]);
     let all = ["stw-alice@hpc.example", "stw-bob@hpc.example", "stw-carol@hpc.example"];
@@ -248,7 +262,8 @@ fn the_ladder_has_coordinators_and_administrators() {
     std::fs::write(site.config(), settings).unwrap();
     let to = |address: &str| {
         let all = site.mail.messages();
-        all.into_iter().filter(|mail| mail.recipient == address).collect::<Vec<_>>()
+        let is = |mail: &Mail| mail.header("X-RcptTo").as_deref() == Some(address);
+        all.into_iter().filter(is).collect::<Vec<_>>()
     };
     site.email(&[]);
     assert!(to("stw-alice@hpc.example").iter().all(|mail| mail.header("Cc").is_none()));
@@ -323,8 +338,8 @@ fn two_hundred_kills_give_nobody_two_mails() {
         let config = ends_config(&site, round);
         for user in ["stw-alice", "stw-bob", "stw-carol"] {
             let address = format!("{user}@hpc.example");
-            let to = |mail: &&steward_tests::smtp::Received| {
-                mail.recipient == address && mail.header("From").is_some_and(|from| from.contains(&sender))
+            let to = |mail: &&Mail| {
+                mail.header("X-RcptTo").as_deref() == Some(&address) && mail.header("From").is_some_and(|from| from.contains(&sender))
             };
             match mails.iter().filter(to).count() {
                 1 => {}
@@ -367,13 +382,14 @@ fn two_services_on_one_postgresql_send_one_mail() {
     let site = Site::new();
     wasteful(&site);
     let database = Postgres::start();
-    let url = database.url();
-    let notices = "[notices]\nenabled = true\ndays = \"always\"\nschedule = \"*/3 * * * * *\"\npost = \"*/2 * * * * *\"\n";
-    let settings = |name: &str| {
-        let settings = site.settings(name, notices).replace("[serve]\n", "[serve]\n");
-        settings.replace("[mail]\n", &format!("[store]\nurl = {url:?}\n[mail]\n"))
-    };
-    let services = ["one", "two"].map(|name| Service::start_with(&settings(name)));
+    let notices = "[notices]\nenabled = true\ndays = \"always\"\nschedule = \"*/3 * * * * *\"\n\
+                   post = \"*/2 * * * * *\"\n";
+    let settings = site.without_state(&format!("{notices}{}", database.settings()));
+    let services = ["one", "two"].map(|name| {
+        let dir = site.path(name);
+        std::fs::create_dir(&dir).unwrap();
+        Service::start(&dir, name, &settings)
+    });
     wait::until_true("all have a mail", PATIENCE, || site.recipients().len() >= 3);
     // Several more runs of both.
     std::thread::sleep(Duration::from_secs(10));

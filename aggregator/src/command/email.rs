@@ -14,9 +14,9 @@ use crate::mail::{Content, Letter, MessageId, Post, Section, Template};
 use crate::notice::run::{Done, Recipients, Run};
 use crate::notice::{self, plan::Plan};
 use crate::output::format::{self, Format};
-use crate::output::{json, notices};
 use crate::output::screen::Screen;
 use crate::output::sheet::{Document, Sheet};
+use crate::output::{json, notices};
 use crate::shutdown::Shutdown;
 use crate::store::Store;
 
@@ -161,8 +161,11 @@ fn would(plan: &Plan) -> Told {
 
 fn done(done: Done, config: &Config) -> Told {
     let delivered = &done.delivered;
-    let open: Vec<_> =
-        [&delivered.waiting, &delivered.given_up, &delivered.unknown].into_iter().flatten().cloned().collect();
+    let open: Vec<_> = [&delivered.waiting, &delivered.given_up, &delivered.unknown]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
     let (told, held) = (notices::told("Told", &done.told), notices::held(&done.held));
     let left = notices::open(&open, &config.zone());
     let json = value!({
@@ -183,4 +186,3 @@ fn done(done: Done, config: &Config) -> Told {
     }
     Told { sheets: vec![told, held, left], json, warnings }
 }
-

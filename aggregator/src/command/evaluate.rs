@@ -170,7 +170,11 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     }
     // The program ends: to take a million jobs apart would be in vain.
     std::mem::forget(judged);
-    Ok(if troubles.is_empty() && told.warnings.is_empty() { Outcome::done(text) } else { Outcome::in_part(text) })
+    Ok(if troubles.is_empty() && told.warnings.is_empty() {
+        Outcome::done(text)
+    } else {
+        Outcome::in_part(text)
+    })
 }
 
 /// Brings what is new into the archive. That it could not be done is a trouble: what the archive has

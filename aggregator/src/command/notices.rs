@@ -67,7 +67,8 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
             || config.rules.listed()?.iter().any(|one| one.instance.name == *wanted)
             || told.iter().any(is);
         if !known {
-            let message = format!("--rule {wanted}: there is no such rule; `steward rules` lists all");
+            let message =
+                format!("--rule {wanted}: there is no such rule; `steward rules` lists all");
             return Err(BadInput(message).into());
         }
         told.retain(is);

@@ -80,12 +80,7 @@ pub struct Plan {
 
 /// Decides on every candidate. `from` and `to` are the days that were looked at.
 #[must_use]
-pub fn plan(
-    candidates: Vec<Candidate>,
-    restraint: &Restraint<'_>,
-    from: &str,
-    to: &str,
-) -> Plan {
+pub fn plan(candidates: Vec<Candidate>, restraint: &Restraint<'_>, from: &str, to: &str) -> Plan {
     let mut held = Vec::new();
     let mut of_users: BTreeMap<String, Planned> = BTreeMap::new();
     for mut candidate in candidates {
@@ -130,9 +125,8 @@ fn waste(planned: &Planned) -> f64 {
 fn sort(planned: &mut Planned) {
     let mut order: Vec<usize> = (0..planned.digest.items.len()).collect();
     let items = &planned.digest.items;
-    let waste = |place: &usize| {
-        items.get(*place).and_then(|item| item.billing_hours).unwrap_or(-1.0)
-    };
+    let waste =
+        |place: &usize| items.get(*place).and_then(|item| item.billing_hours).unwrap_or(-1.0);
     order.sort_by(|a, b| waste(b).total_cmp(&waste(a)));
     planned.digest.items = pick(&planned.digest.items, &order);
     planned.steps = pick(&planned.steps, &order);

@@ -103,8 +103,7 @@ impl History {
     pub fn of(notices: &[Notice]) -> History {
         let mut all: HashMap<_, Vec<Timestamp>> = HashMap::new();
         for notice in notices {
-            let key =
-                (notice.instance.clone(), notice.user.clone(), notice.cluster.clone());
+            let key = (notice.instance.clone(), notice.user.clone(), notice.cluster.clone());
             all.entry(key).or_default().push(notice.at);
         }
         History(all)

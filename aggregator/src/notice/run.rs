@@ -160,9 +160,9 @@ impl Run<'_> {
         content: Content,
     ) -> anyhow::Result<Mail> {
         let admins = &self.config.mail.admins;
-        let (first, others) = admins.split_first().ok_or_else(|| {
-            anyhow::anyhow!("mail.admins is empty: there is nobody to write to")
-        })?;
+        let (first, others) = admins
+            .split_first()
+            .ok_or_else(|| anyhow::anyhow!("mail.admins is empty: there is nobody to write to"))?;
         let letter = Letter {
             template,
             user: None,
@@ -214,8 +214,9 @@ impl Run<'_> {
             .filter(|(_, step)| self.config.notices.ladder.enabled && **step >= 3)
             .map(|(item, _)| item.clone())
             .collect();
-        (!again.is_empty())
-            .then(|| Content::Digest(super::digest::Digest { items: again, ..planned.digest.clone() }))
+        (!again.is_empty()).then(|| {
+            Content::Digest(super::digest::Digest { items: again, ..planned.digest.clone() })
+        })
     }
 
     /// Who looks after accounts, if anybody is to know.
@@ -241,12 +242,7 @@ impl Run<'_> {
     }
 }
 
-fn mail(
-    kind: &str,
-    about: &str,
-    message: Message,
-    to: impl IntoIterator<Item = Address>,
-) -> Mail {
+fn mail(kind: &str, about: &str, message: Message, to: impl IntoIterator<Item = Address>) -> Mail {
     Mail {
         id: message.id.to_string(),
         kind: kind.to_owned(),

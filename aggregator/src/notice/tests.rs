@@ -133,9 +133,7 @@ fn a_day_off_an_exemption_and_too_little_coverage_each_hold_back() {
     let found = || vec![candidate("alice", "a", 1.0)];
     let day = decide(found(), &[], |restraint, _| restraint.day = Some("Saturday".to_owned()));
     assert_eq!(why(&day), ["day"]);
-    let covered = |needed: f64| {
-        decide(found(), &[], move |_, config| config.coverage = needed)
-    };
+    let covered = |needed: f64| decide(found(), &[], move |_, config| config.coverage = needed);
     assert_eq!(why(&covered(0.91)), ["coverage"]);
     assert!(covered(0.9).held.is_empty(), "as much as is needed");
     let exempt = [Exemption {
@@ -144,9 +142,10 @@ fn a_day_off_an_exemption_and_too_little_coverage_each_hold_back() {
         rule: Some("a".to_owned()),
         cluster: None,
         reason: "a course".to_owned(),
-        made_by: "root".to_owned(),
-        made_at: ago(1),
-        until: Timestamp::new(NOW.get() + DAY),
+        added: ago(1),
+        by: "root".to_owned(),
+        ends: Timestamp::new(NOW.get() + DAY),
+        removed: None,
     }];
     let config = Notices::default();
     let history = History::default();

@@ -45,8 +45,7 @@ pub fn content(done: &Done) -> Option<Content> {
             &done.delivered.given_up,
         ),
     ] {
-        let told: Vec<_> =
-            deliveries.iter().filter(|one| one.kind != "trouble").cloned().collect();
+        let told: Vec<_> = deliveries.iter().filter(|one| one.kind != "trouble").cloned().collect();
         if !told.is_empty() {
             let sheet = Some(notices::open(&told, &zone));
             let (title, lines) = (title.to_owned(), vec![line.to_owned()]);

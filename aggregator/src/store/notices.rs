@@ -32,8 +32,7 @@ pub struct Notice {
 
 type Row = (String, String, String, String, i64, i64, i64, Option<f64>, String);
 
-const COLUMNS: &str =
-    "instance, rule, user_name, cluster, told_at, step, jobs, wasted, message";
+const COLUMNS: &str = "instance, rule, user_name, cluster, told_at, step, jobs, wasted, message";
 
 impl Notice {
     fn of(row: Row) -> Notice {

@@ -98,15 +98,15 @@ pub struct Delivery {
     pub text: Option<String>,
 }
 
-type Row =
-    (String, String, String, String, String, String, i64, i64, i64, String, Option<String>);
+type Row = (String, String, String, String, String, String, i64, i64, i64, String, Option<String>);
 
 const DELIVERIES: &str = "SELECT m.id, m.kind, m.about, m.subject, d.address, d.state, d.changed_at, \
      d.tries, m.planned_at, d.said, m.text FROM delivery d JOIN message m ON m.id = d.message";
 
 impl Delivery {
     fn of(row: Row) -> Delivery {
-        let (message, kind, about, subject, address, state, since, tries, planned, said, text) = row;
+        let (message, kind, about, subject, address, state, since, tries, planned, said, text) =
+            row;
         Delivery {
             message,
             kind,
