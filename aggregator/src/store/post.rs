@@ -172,6 +172,34 @@ impl Store {
         self.ask(work).await
     }
 
+    /// Records a mail unless one of its name is there.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub async fn plan_once(&self, mail: &Mail, at: Timestamp) -> Result<(), StoreError> {
+        let pool = self.pool().await?;
+        let mut change = self.begin(&pool).await?;
+        let work = async {
+            let known = sqlx::query("SELECT 1 FROM message WHERE id = $1").bind(&mail.id);
+            if known.fetch_optional(&mut *change).await?.is_none() {
+                insert(&mut change, mail, at).await?;
+            }
+            change.commit().await
+        };
+        self.ask(work).await
+    }
+
+    /// What has become of a mail, by recipient, and what the server said.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn fates(&self, message: &str) -> Result<Vec<(Fate, String)>, StoreError> {
+        let pool = self.pool().await?;
+        let asked = sqlx::query_as("SELECT state, said FROM delivery WHERE message = $1");
+        let rows: Vec<(String, String)> = self.ask(asked.bind(message).fetch_all(&*pool)).await?;
+        Ok(rows.into_iter().map(|(state, said)| (Fate::of(&state), said)).collect())
+    }
+
     /// The deliveries that can be begun now, the oldest first.
     ///
     /// # Errors
