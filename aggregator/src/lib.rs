@@ -12,6 +12,7 @@ pub mod config;
 pub mod current;
 pub mod doctor;
 pub mod driver;
+pub mod effect;
 pub mod evaluate;
 pub mod exporter;
 pub mod jds;

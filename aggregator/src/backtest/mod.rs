@@ -123,7 +123,7 @@ pub fn run(
 }
 
 /// Whether the archive holds all of the window. It always trails the present a little.
-fn is_held(covered: &Stretches, window: Window) -> bool {
+pub(crate) fn is_held(covered: &Stretches, window: Window) -> bool {
     let last = covered.last().unwrap_or(window.from());
     let trails = window.to().since(last).is_some_and(|behind| behind <= TRAIL);
     let to = if trails { last } else { window.to() };
@@ -131,4 +131,4 @@ fn is_held(covered: &Stretches, window: Window) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

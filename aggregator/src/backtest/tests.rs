@@ -15,11 +15,11 @@ use crate::output::screen::Screen;
 use crate::shutdown;
 
 /// Noon, so that a window of seven days is seven and a half.
-const NOW: i64 = 1_794_830_400;
-const HOUR: i64 = 3600;
-const DAY: i64 = 24 * HOUR;
+pub(crate) const NOW: i64 = 1_794_830_400;
+pub(crate) const HOUR: i64 = 3600;
+pub(crate) const DAY: i64 = 24 * HOUR;
 
-struct Unwatched;
+pub(crate) struct Unwatched;
 
 impl Watch for Unwatched {
     fn begin(&self, _: usize) {}
@@ -27,7 +27,7 @@ impl Watch for Unwatched {
 }
 
 /// A job on ten CPUs that are billed as ten.
-struct Run {
+pub(crate) struct Run {
     id: u32,
     user: &'static str,
     /// When it ended, in hours before now.
@@ -37,7 +37,13 @@ struct Run {
     used: Option<f64>,
 }
 
-const fn job(id: u32, user: &'static str, ended: i64, hours: i64, used: Option<f64>) -> Run {
+pub(crate) const fn job(
+    id: u32,
+    user: &'static str,
+    ended: i64,
+    hours: i64,
+    used: Option<f64>,
+) -> Run {
     Run { id, user, ended, hours, used }
 }
 
@@ -88,13 +94,13 @@ fn clock(seconds: i64) -> String {
     format!("{days}-{:02}:{:02}:{:02}", rest / HOUR, rest % HOUR / 60, rest % 60)
 }
 
-struct Site {
+pub(crate) struct Site {
     _directory: tempfile::TempDir,
-    archive: Archive,
-    config: Arc<Config>,
+    pub(crate) archive: Archive,
+    pub(crate) config: Arc<Config>,
 }
 
-fn site(runs: &[Run], covered_days: i64) -> Site {
+pub(crate) fn site(runs: &[Run], covered_days: i64) -> Site {
     let directory = tempfile::tempdir().unwrap();
     let shelf = Arc::new(Directory::new(directory.path()));
     let archive = Archive::new(shelf, directory.path().join(".lock"));
@@ -126,7 +132,7 @@ fn site(runs: &[Run], covered_days: i64) -> Site {
     Site { _directory: directory, archive, config: Arc::new(config) }
 }
 
-fn rule(set: &[(&str, f64)]) -> Instance {
+pub(crate) fn rule(set: &[(&str, f64)]) -> Instance {
     let mut rule = find("low-cpu-efficiency").unwrap();
     rule.set("proportion", Setting::Number(0.0)).unwrap();
     for (option, value) in set {

@@ -1,6 +1,7 @@
 //! `steward import`.
 
 mod jds;
+mod violations;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,14 +22,15 @@ use crate::shutdown::Shutdown;
 /// How long to wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Take over the archive or the settings of another program.
+/// Take over the archive, the settings or the notices of another program.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steward collect --days 90                                      first what Slurm's database still has
   steward import slurm-usage /data/slurm-usage --cluster tuxedo  then what only slurm-usage has
   steward import jds config.yaml                                 Job Defense Shield's alerts as rules
-  steward import jds config.yaml --output rules.toml             the same into a file that is new")]
+  steward import jds config.yaml --output rules.toml             the same into a file that is new
+  steward import jds-violations /var/spool/jds/violations        whom it told when, so that nobody hears twice")]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -75,6 +77,25 @@ enum What {
         #[arg(long)]
         json: bool,
     },
+    /// Take over whom Job Defense Shield told when, so that quiet times, calendar and ladder carry over.
+    ///
+    /// DIR is its violation-logs-path, with a directory for each alert and a file for each user. Configure the rules
+    /// first (steward import jds): a notice counts for the instances of the same cluster and partitions. A second
+    /// import adds nothing. Rows that cannot be read are named; it then ends with 3, and the others are taken over.
+    JdsViolations {
+        /// Its violation-logs-path.
+        #[arg(value_name = "DIR")]
+        from: PathBuf,
+        /// The zone of the times in it [default: time_zone of the configuration].
+        #[arg(long, value_name = "ZONE")]
+        time_zone: Option<Zone>,
+        /// Only say what would be taken over.
+        #[arg(long)]
+        dry_run: bool,
+        /// One JSON object, which names all that could not be taken over.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Takes it over, and says what came of it.
@@ -87,6 +108,11 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
             (from, cluster, time_zone, data_dir)
         }
         What::Jds { from, output, json } => return jds::run(&from, output.as_deref(), json),
+        What::JdsViolations { from, time_zone, dry_run, json } => {
+            let zone = time_zone.map_or_else(|| config.zone(), |zone| zone.0);
+            let how = violations::How { dry_run, json };
+            return violations::run(&from, zone, how, &config).await;
+        }
     };
     let place = data_dir.unwrap_or_else(|| config.archive.directory.clone());
     let archive = archive::open(&place, &config)?;

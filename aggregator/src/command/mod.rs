@@ -12,6 +12,7 @@ pub mod collect;
 pub mod config;
 pub mod current;
 pub mod doctor;
+pub mod effect;
 mod email;
 pub mod evaluate;
 pub mod exempt;
@@ -160,6 +161,7 @@ commands! {
     Current current,
     #[command(visible_alias = "test")]
     Doctor doctor,
+    Effect effect,
     Evaluate evaluate,
     Exempt exempt,
     Exporter exporter,

@@ -7,6 +7,7 @@ mod draft;
 mod keys;
 mod left;
 mod special;
+pub mod violations;
 
 use steward_common::rule;
 

@@ -5,6 +5,7 @@ pub mod backtest;
 pub mod csv;
 pub mod current;
 pub mod doctor;
+pub mod effect;
 pub mod evaluation;
 pub mod exemptions;
 pub mod exporter;

@@ -1,5 +1,6 @@
 //! The outside, read and turned into types.
 
+pub mod csv;
 pub mod jobstats;
 pub mod people;
 pub mod prometheus;
