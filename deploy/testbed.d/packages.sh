@@ -2,8 +2,8 @@
 # Debian packages: what is missing is installed, and none of their services starts.
 
 PACKAGES=(slurm-wlm slurmdbd slurm-client munge mariadb-server prometheus prometheus-pushgateway
-    prometheus-alertmanager python3 python3-aiosmtpd strace)
-UNITS=(slurmctld slurmd slurmdbd munge mariadb prometheus prometheus-pushgateway prometheus-alertmanager)
+    prometheus-alertmanager python3 python3-aiosmtpd strace slapd ldap-utils fonts-dejavu-core openssl)
+UNITS=(slurmctld slurmd slurmdbd munge mariadb prometheus prometheus-pushgateway prometheus-alertmanager slapd)
 
 POLICY=/usr/sbin/policy-rc.d
 POLICY_ASIDE=$POLICY.steward-testbed-aside

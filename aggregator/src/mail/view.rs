@@ -108,7 +108,12 @@ pub struct Bars {
 
 /// The view of a letter.
 #[must_use]
-pub fn view(letter: &Letter, person: Option<&Person>, words: &Words, mail: &Mail) -> View {
+pub fn view(
+    letter: &Letter,
+    person: Option<&Person>,
+    (language, words): (&str, &Words),
+    mail: &Mail,
+) -> View {
     let user = letter.user.as_deref().map(clean).unwrap_or_default();
     let about = letter.about.as_deref().map(clean).unwrap_or_default();
     let mut figures = Figures::from([("user".to_owned(), Shown::text(user.clone()))]);
@@ -138,7 +143,7 @@ pub fn view(letter: &Letter, person: Option<&Person>, words: &Words, mail: &Mail
     clusters.sort();
     clusters.dedup();
     View {
-        language: mail.language_of(letter.user.as_deref()).to_owned(),
+        language: language.to_owned(),
         greeting: words.phrase(greeting, &figures),
         user,
         about,
