@@ -37,7 +37,7 @@ pub struct View {
     items: Vec<ItemView>,
     /// Anything else.
     sections: Vec<SectionView>,
-    /// Whom to ask.
+    /// Whom to ask; empty for administrators.
     ask: String,
     /// The same as a link, if it is one.
     ask_link: Option<String>,
@@ -134,7 +134,12 @@ pub fn view(
         figures.insert(key.to_owned(), Shown::text(clean(text)));
     }
     let ask = mail.ask.as_deref().map(visible);
-    let ask_phrase = if ask.is_some() { "ask" } else { "ask_nobody" };
+    let ask_phrase = match (&letter.user, &ask) {
+        // Those whom one would ask need not be told.
+        (None, _) => "",
+        (Some(_), Some(_)) => "ask",
+        (Some(_), None) => "ask_nobody",
+    };
     if let Some(ask) = &ask {
         figures.insert("ask".to_owned(), Shown::text(ask.clone()));
     }

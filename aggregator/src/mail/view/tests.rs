@@ -72,6 +72,9 @@ fn who_is_greeted_depends_on_what_is_known() {
     person.name = None;
     assert_eq!(greeting(&letter, Some(&person)), "Hello aturing,");
     assert_eq!(greeting(&letter, None), "Hello aturing,");
+    let asked = |letter: &Letter| view(letter, None, ("en", &words()), &mail).ask;
+    assert!(asked(&letter).starts_with("Questions? Your administrators"));
     letter.user = None;
+    assert_eq!(asked(&letter), "", "administrators ask nobody");
     assert_eq!(greeting(&letter, None), "Hello,");
 }
