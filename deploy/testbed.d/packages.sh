@@ -2,8 +2,8 @@
 # Debian packages: what is missing is installed, and none of their services starts.
 
 PACKAGES=(slurm-wlm slurmdbd slurm-client munge mariadb-server prometheus prometheus-pushgateway
-    prometheus-alertmanager postgresql python3 python3-aiosmtpd strace)
-UNITS=(slurmctld slurmd slurmdbd munge mariadb prometheus prometheus-pushgateway prometheus-alertmanager postgresql)
+    prometheus-alertmanager postgresql slapd ldap-utils python3 python3-aiosmtpd strace fonts-dejavu-core openssl)
+UNITS=(slurmctld slurmd slurmdbd munge mariadb prometheus prometheus-pushgateway prometheus-alertmanager postgresql slapd)
 
 POLICY=/usr/sbin/policy-rc.d
 POLICY_ASIDE=$POLICY.steward-testbed-aside

@@ -16,6 +16,7 @@ mod faults;
 mod hang;
 mod layouts;
 mod life;
+mod mail;
 mod measured;
 mod notices;
 mod now;

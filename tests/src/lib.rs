@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod archive;
 pub mod centre;
+pub mod certificate;
 pub mod cgroups;
 pub mod dashboard;
 pub mod endpoint;
@@ -21,7 +22,9 @@ pub mod python;
 pub mod sacct_text;
 pub mod service;
 pub mod shared;
+pub mod slapd;
 pub mod slurm;
+pub mod smtp;
 pub mod testbed;
 pub mod wait;
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use plotters::coord::Shift;
 use plotters::prelude::{
     BitMapBackend, Color, DrawingArea, FontStyle, IntoDrawingArea, IntoFont, RGBColor, Rectangle,
-    Text, TextStyle,
+    Text,
 };
 use plotters::style::register_font;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -20,7 +20,7 @@ const MOST: usize = 8;
 /// Pictures have twice the points that they are shown with, for sharp screens.
 const SCALE: u32 = 2;
 /// How wide the picture is shown.
-pub const WIDTH: u32 = 560;
+pub const WIDTH: u32 = 612;
 const FONT: &str = "steward-mail";
 const STEP: u32 = 30;
 const RIGHT: u32 = 80;
@@ -120,7 +120,7 @@ fn paint(
     area.fill(&PAPER).map_err(|error| wrong(&error))?;
     let style = |h: HPos| {
         let font = (FONT, 13 * scale).into_font().color(&INK);
-        TextStyle::from(font).pos(Pos::new(h, VPos::Center))
+        font.pos(Pos::new(h, VPos::Center))
     };
     let left = left(bars);
     let room = WIDTH - left - RIGHT;

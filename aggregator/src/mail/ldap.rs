@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ldap3::{
     Ldap, LdapConnAsync, LdapConnSettings, Scope, SearchEntry, SearchOptions, ldap_escape,
@@ -34,7 +34,20 @@ pub struct Directory {
     uid: String,
     mail: String,
     name: String,
-    connection: Mutex<Option<Ldap>>,
+    state: Mutex<State>,
+}
+
+/// For how long a service that did not answer is not asked again: each of many users would wait.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// The answer where more match than were asked for (sizeLimitExceeded).
+const TOO_MANY: u32 = 4;
+
+#[derive(Default)]
+struct State {
+    connection: Option<Ldap>,
+    /// When it did not answer, and what was wrong.
+    failed: Option<(Instant, String)>,
 }
 
 /// Without the password.
@@ -67,7 +80,7 @@ impl Directory {
             uid: config.uid.clone(),
             mail: config.mail.clone(),
             name: config.name.clone(),
-            connection: Mutex::new(None),
+            state: Mutex::new(State::default()),
         })
     }
 
@@ -76,18 +89,33 @@ impl Directory {
     /// # Errors
     /// If the service does not answer.
     pub async fn find(&self, user: &str) -> Result<Option<Entry>, String> {
-        let mut kept = self.connection.lock().await;
+        let mut state = self.state.lock().await;
+        if let Some((_, why)) = state.failed.as_ref().filter(|(when, _)| when.elapsed() < PAUSE) {
+            return Err(why.clone());
+        }
         // One that was kept may have been closed meanwhile: then once more with a new one.
-        if let Some(connection) = kept.as_mut()
+        if let Some(connection) = state.connection.as_mut()
             && let Ok(found) = self.search(connection, user).await
         {
             return Ok(found);
         }
-        *kept = None;
+        *state = State::default();
+        match self.ask_anew(user).await {
+            Ok((connection, found)) => {
+                state.connection = Some(connection);
+                Ok(found)
+            }
+            Err(why) => {
+                state.failed = Some((Instant::now(), why.clone()));
+                Err(why)
+            }
+        }
+    }
+
+    async fn ask_anew(&self, user: &str) -> Result<(Ldap, Option<Entry>), String> {
         let mut connection = self.connect().await?;
         let found = self.search(&mut connection, user).await?;
-        *kept = Some(connection);
-        Ok(found)
+        Ok((connection, found))
     }
 
     async fn connect(&self) -> Result<Ldap, String> {
@@ -115,8 +143,11 @@ impl Directory {
         ldap.with_search_options(SearchOptions::new().sizelimit(2));
         let attributes = [self.mail.as_str(), self.name.as_str()];
         let asked = ldap.search(&self.base, Scope::Subtree, &filter, attributes);
-        let (entries, _) =
-            self.in_time(asked).await?.success().map_err(|error| self.wrong(&error))?;
+        let found = self.in_time(asked).await?;
+        if found.1.rc == TOO_MANY {
+            return Ok(None);
+        }
+        let (entries, _) = found.success().map_err(|error| self.wrong(&error))?;
         let [entry] = entries.as_slice() else { return Ok(None) };
         let entry = SearchEntry::construct(entry.clone());
         let first = |wanted: &str| {

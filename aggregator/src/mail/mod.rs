@@ -147,7 +147,7 @@ impl Post {
         picture: Option<(ChartView, Vec<u8>)>,
     ) -> Result<Message, TemplateError> {
         let language = self.languages.get(name)?;
-        let mut view = view::view(letter, person, &language.words, &self.mail);
+        let mut view = view::view(letter, person, (name, &language.words), &self.mail);
         let picture = picture.map(|(chart, png)| {
             let cid = chart.cid.clone();
             view.chart = Some(chart);

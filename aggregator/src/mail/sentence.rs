@@ -72,7 +72,7 @@ fn figure(inside: &str, figures: &Figures, below_two: bool) -> Option<String> {
 }
 
 /// The keys that a sentence names, those in brackets among them.
-#[must_use]
+#[cfg(test)]
 pub fn keys(pattern: &str) -> Vec<&str> {
     pattern.split('{').skip(1).filter_map(|part| part.split(['}', '|', ':']).next()).collect()
 }

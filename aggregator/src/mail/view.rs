@@ -37,7 +37,7 @@ pub struct View {
     items: Vec<ItemView>,
     /// Anything else.
     sections: Vec<SectionView>,
-    /// Whom to ask.
+    /// Whom to ask; empty for administrators.
     ask: String,
     /// The same as a link, if it is one.
     ask_link: Option<String>,
@@ -108,7 +108,12 @@ pub struct Bars {
 
 /// The view of a letter.
 #[must_use]
-pub fn view(letter: &Letter, person: Option<&Person>, words: &Words, mail: &Mail) -> View {
+pub fn view(
+    letter: &Letter,
+    person: Option<&Person>,
+    (language, words): (&str, &Words),
+    mail: &Mail,
+) -> View {
     let user = letter.user.as_deref().map(clean).unwrap_or_default();
     let about = letter.about.as_deref().map(clean).unwrap_or_default();
     let mut figures = Figures::from([("user".to_owned(), Shown::text(user.clone()))]);
@@ -129,7 +134,12 @@ pub fn view(letter: &Letter, person: Option<&Person>, words: &Words, mail: &Mail
         figures.insert(key.to_owned(), Shown::text(clean(text)));
     }
     let ask = mail.ask.as_deref().map(visible);
-    let ask_phrase = if ask.is_some() { "ask" } else { "ask_nobody" };
+    let ask_phrase = match (&letter.user, &ask) {
+        // Those whom one would ask need not be told.
+        (None, _) => "",
+        (Some(_), Some(_)) => "ask",
+        (Some(_), None) => "ask_nobody",
+    };
     if let Some(ask) = &ask {
         figures.insert("ask".to_owned(), Shown::text(ask.clone()));
     }
@@ -138,7 +148,7 @@ pub fn view(letter: &Letter, person: Option<&Person>, words: &Words, mail: &Mail
     clusters.sort();
     clusters.dedup();
     View {
-        language: mail.language_of(letter.user.as_deref()).to_owned(),
+        language: language.to_owned(),
         greeting: words.phrase(greeting, &figures),
         user,
         about,

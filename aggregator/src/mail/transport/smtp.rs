@@ -203,3 +203,6 @@ fn parameters(smtp: &config::Smtp) -> Result<TlsParameters, String> {
     }
     builder.build_rustls().map_err(|error| format!("mail.smtp: {error}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,12 +65,16 @@ fn who_is_greeted_depends_on_what_is_known() {
     let mut letter = sample(Template::Digest);
     letter.user = Some("aturing".to_owned());
     let mut person = Person { address: letter.to.clone(), name: Some("Alan".to_owned()) };
-    let greeting =
-        |letter: &Letter, person: Option<&Person>| view(letter, person, &words(), &mail).greeting;
+    let greeting = |letter: &Letter, person: Option<&Person>| {
+        view(letter, person, ("en", &words()), &mail).greeting
+    };
     assert_eq!(greeting(&letter, Some(&person)), "Hi Alan (aturing),");
     person.name = None;
     assert_eq!(greeting(&letter, Some(&person)), "Hello aturing,");
     assert_eq!(greeting(&letter, None), "Hello aturing,");
+    let asked = |letter: &Letter| view(letter, None, ("en", &words()), &mail).ask;
+    assert!(asked(&letter).starts_with("Questions? Your administrators"));
     letter.user = None;
+    assert_eq!(asked(&letter), "", "administrators ask nobody");
     assert_eq!(greeting(&letter, None), "Hello,");
 }
