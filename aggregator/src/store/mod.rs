@@ -7,6 +7,7 @@
 //! begin with [`Store::begin`].
 
 pub mod audit;
+pub mod cancels;
 mod error;
 pub mod exemptions;
 mod open;

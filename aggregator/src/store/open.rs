@@ -33,6 +33,7 @@ const MOST: u32 = 4;
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "job states", include_str!("migrations/0001_job_states.sql")),
     (3, "exemptions and audit log", include_str!("migrations/0003_exemptions.sql")),
+    (4, "cancellations", include_str!("migrations/0004_cancellations.sql")),
 ];
 
 /// A file, whatever its name: its device and its number there.
