@@ -6,6 +6,7 @@ mod archive_crash;
 mod archive_import;
 mod archive_keep;
 mod buckets;
+mod cancel;
 mod catalogue;
 mod chaos;
 mod dashboards;

@@ -8,6 +8,7 @@ pub mod archive;
 pub mod ask;
 pub mod audit;
 pub mod backtest;
+pub mod cancel;
 pub mod collect;
 pub mod config;
 pub mod current;
@@ -156,6 +157,7 @@ commands! {
     Archive archive,
     Audit audit,
     Backtest backtest,
+    Cancel cancel,
     Collect collect,
     Config config,
     Current current,

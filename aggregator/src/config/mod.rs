@@ -26,7 +26,7 @@ use crate::store::Place;
 pub use steward_common::config::ConfigError;
 pub use steward_common::span::Span;
 
-pub use cancel::Cancel;
+pub use cancel::{Cancel, Mode as CancelMode};
 pub use evaluate::{Cost, Evaluate};
 pub use exporter::{Constant, Exporter, Families, Limits};
 pub use gpus::{Gpus, JobOf, Mapping, Preset};
@@ -210,6 +210,7 @@ impl Config {
             ("slurm.sinfo", &self.slurm.sinfo),
             ("slurm.sshare", &self.slurm.sshare),
             ("slurm.sdiag", &self.slurm.sdiag),
+            ("slurm.scancel", &self.slurm.scancel),
         ] {
             if argv.first().is_none_or(String::is_empty) {
                 return refuse(key, "must name a program");

@@ -70,6 +70,8 @@ pub struct Slurm {
     pub sshare: Vec<String>,
     /// The same for sdiag.
     pub sdiag: Vec<String>,
+    /// The same for scancel.
+    pub scancel: Vec<String>,
     /// How long one call may take.
     #[serde(deserialize_with = "from_text")]
     pub timeout: Span,
@@ -228,6 +230,7 @@ impl Default for Slurm {
             sinfo: vec!["sinfo".to_owned()],
             sshare: vec!["sshare".to_owned()],
             sdiag: vec!["sdiag".to_owned()],
+            scancel: vec!["scancel".to_owned()],
             timeout: Span(Duration::from_secs(600)),
             parallel: 4,
             retries: 3,

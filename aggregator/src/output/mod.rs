@@ -2,6 +2,7 @@
 
 pub mod archive;
 pub mod backtest;
+pub mod cancel;
 pub mod csv;
 pub mod current;
 pub mod doctor;

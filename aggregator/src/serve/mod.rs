@@ -2,6 +2,7 @@
 
 mod api;
 pub mod board;
+mod cancelling;
 mod chunks;
 pub mod client;
 mod collecting;

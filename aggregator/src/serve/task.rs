@@ -15,6 +15,7 @@ use steward_common::time;
 use tokio::task::JoinHandle;
 
 use super::board::Board;
+use super::cancelling;
 use super::collecting;
 use super::evaluating;
 use super::gpu_years;
@@ -51,7 +52,19 @@ pub struct Setup {
 type Make = fn(&Setup) -> anyhow::Result<Option<Task>>;
 
 /// Every task of the service, in alphabetical order.
-pub const TASKS: &[Make] = &[collect, evaluate, gpu_years, notices, post, pushgateway, webhooks];
+pub const TASKS: &[Make] = &[cancel, collect, evaluate, gpu_years, notices, post, pushgateway, webhooks];
+
+/// Looks after idle jobs.
+fn cancel(setup: &Setup) -> anyhow::Result<Option<Task>> {
+    let config = &setup.config.cancel;
+    if !config.enabled {
+        return Ok(None);
+    }
+    let setup = setup.clone();
+    Ok(Some(Task::new("cancel", config.schedule.clone(), move |shutdown| {
+        cancelling::run(setup.clone(), shutdown)
+    })))
+}
 
 /// Brings what Slurm's database knows into the archive.
 fn collect(setup: &Setup) -> anyhow::Result<Option<Task>> {

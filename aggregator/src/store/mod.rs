@@ -8,6 +8,7 @@
 
 pub mod alerts;
 pub mod audit;
+pub mod cancels;
 mod error;
 pub mod events;
 pub mod exemptions;

@@ -34,6 +34,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "job states", include_str!("migrations/0001_job_states.sql")),
     (2, "notices", include_str!("migrations/0002_notices.sql")),
     (3, "exemptions and audit log", include_str!("migrations/0003_exemptions.sql")),
+    (4, "cancellations", include_str!("migrations/0004_cancellations.sql")),
     (5, "outlets", include_str!("migrations/0005_outlets.sql")),
 ];
 
