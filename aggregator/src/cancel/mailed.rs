@@ -121,9 +121,8 @@ impl Mailer {
             always("hours", "Hours"),
             hide(0, "cancel_at", "Cancelled from"),
         ];
-        let count = |number: Option<u32>| {
-            number.map_or(Cell::Missing, |number| Cell::Count(number.into()))
-        };
+        let count =
+            |number: Option<u32>| number.map_or(Cell::Missing, |number| Cell::Count(number.into()));
         let cancel = note.cancel_at.and_then(|at| jiff::Timestamp::from_second(at.get()).ok());
         let cancel = cancel.map(|at| at.to_zoned(zone).strftime("%Y-%m-%d %H:%M %Z").to_string());
         sheet.rows = vec![vec![

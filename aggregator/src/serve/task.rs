@@ -52,7 +52,8 @@ pub struct Setup {
 type Make = fn(&Setup) -> anyhow::Result<Option<Task>>;
 
 /// Every task of the service, in alphabetical order.
-pub const TASKS: &[Make] = &[cancel, collect, evaluate, gpu_years, notices, post, pushgateway, webhooks];
+pub const TASKS: &[Make] =
+    &[cancel, collect, evaluate, gpu_years, notices, post, pushgateway, webhooks];
 
 /// Looks after idle jobs.
 fn cancel(setup: &Setup) -> anyhow::Result<Option<Task>> {
