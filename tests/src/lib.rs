@@ -4,6 +4,7 @@
 //! being done.
 
 pub mod agent;
+pub mod alertmanager;
 pub mod archive;
 pub mod centre;
 pub mod cgroups;
@@ -18,6 +19,7 @@ pub mod object_storage;
 pub mod postgres;
 pub mod prometheus;
 pub mod python;
+pub mod receiver;
 pub mod sacct_text;
 pub mod service;
 pub mod shared;
