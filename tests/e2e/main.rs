@@ -22,6 +22,7 @@ mod measured;
 mod notices;
 mod now;
 mod numbers;
+mod outlets;
 mod outputs;
 mod postgres;
 mod promql;

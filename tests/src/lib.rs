@@ -4,6 +4,7 @@
 //! being done.
 
 pub mod agent;
+pub mod alertmanager;
 pub mod archive;
 pub mod centre;
 pub mod certificate;
@@ -19,6 +20,7 @@ pub mod object_storage;
 pub mod postgres;
 pub mod prometheus;
 pub mod python;
+pub mod receiver;
 pub mod sacct_text;
 pub mod service;
 pub mod shared;
