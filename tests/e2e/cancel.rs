@@ -173,7 +173,9 @@ fn an_idle_job_is_warned_then_cancelled_and_one_that_works_or_is_not_measured_is
     let scene = Scene::new();
     let (idle, later, dark) = (scene.submit(), scene.submit(), scene.submit());
     scene.show(&[(&idle, 0.0), (&later, 0.0)]);
-    [&idle, &later].map(|job| scene.wait_measured(job));
+    for job in [&idle, &later] {
+        scene.wait_measured(job);
+    }
     // Nobody can be warned: nothing is done.
     scene.configure("mode = \"automatic\"", "");
     let (said, code) = scene.run(&[]);
@@ -227,7 +229,9 @@ fn an_idle_job_is_warned_then_cancelled_and_one_that_works_or_is_not_measured_is
     ];
     assert_eq!(told, expected, "{log:#}");
     assert!(log["entries"][0]["actor"] == "root", "{log:#}");
-    [&later, &dark].map(Job::cancel);
+    for job in [&later, &dark] {
+        job.cancel();
+    }
 }
 
 #[test]
@@ -237,7 +241,9 @@ fn two_of_three_end_when_scancel_fails_for_one() {
     let jobs = [scene.submit(), scene.submit(), scene.submit()];
     let [one, stubborn, three] = &jobs;
     scene.show(&jobs.each_ref().map(|job| (job, 0.0)));
-    jobs.each_ref().map(|job| scene.wait_measured(job));
+    for job in &jobs {
+        scene.wait_measured(job);
+    }
     let wrapper = scene.path().join("scancel");
     let text = format!(
         "for last; do :; done\n[ \"$last\" = {} ] && {{ echo refused >&2; exit 1; }}\n\

@@ -198,7 +198,8 @@ async fn a_job_is_warned_twice_then_signalled_then_ended_and_only_then_told() {
 /// Each rail by itself keeps a job that would have been cancelled.
 #[tokio::test]
 async fn each_rail_alone_prevents() {
-    let cases: [(&str, fn(&mut Case)); 8] = [
+    type Change = fn(&mut Case);
+    let cases: [(&str, Change); 8] = [
         ("seen 98.9 %", |case| case.coverage = 0.989),
         ("exactly at 0", |case| case.gpus_exact = 1),
         ("CPUs were busy", |case| case.used.cpu = case.used.cpu.map(|(_, s)| (1e5, s))),
