@@ -10,7 +10,7 @@ use serde_json::Value;
 use steward_tests::agent::{RunningAgent, config};
 use steward_tests::endpoint::Endpoint;
 use steward_tests::prometheus::{Prometheus, query_at};
-use steward_tests::service::program;
+use steward_tests::service::{Service, program};
 use steward_tests::slurm::{self, Job, submit};
 use steward_tests::testbed::Testbed;
 use steward_tests::{shared, wait};
@@ -173,7 +173,9 @@ fn an_idle_job_is_warned_then_cancelled_and_one_that_works_or_is_not_measured_is
     let scene = Scene::new();
     let (idle, later, dark) = (scene.submit(), scene.submit(), scene.submit());
     scene.show(&[(&idle, 0.0), (&later, 0.0)]);
-    [&idle, &later].into_iter().for_each(|job| scene.wait_measured(job));
+    for job in [&idle, &later] {
+        scene.wait_measured(job);
+    }
     // Nobody can be warned: nothing is done.
     scene.configure("mode = \"automatic\"", "");
     let (said, code) = scene.run(&[]);
@@ -227,7 +229,9 @@ fn an_idle_job_is_warned_then_cancelled_and_one_that_works_or_is_not_measured_is
     ];
     assert_eq!(told, expected, "{log:#}");
     assert!(log["entries"][0]["actor"] == "root", "{log:#}");
-    [&later, &dark].into_iter().for_each(Job::cancel);
+    for job in [&later, &dark] {
+        job.cancel();
+    }
 }
 
 #[test]
@@ -237,7 +241,9 @@ fn two_of_three_end_when_scancel_fails_for_one() {
     let jobs = [scene.submit(), scene.submit(), scene.submit()];
     let [one, stubborn, three] = &jobs;
     scene.show(&jobs.each_ref().map(|job| (job, 0.0)));
-    jobs.iter().for_each(|job| scene.wait_measured(job));
+    for job in &jobs {
+        scene.wait_measured(job);
+    }
     let wrapper = scene.path().join("scancel");
     let text = format!(
         "for last; do :; done\n[ \"$last\" = {} ] && {{ echo refused >&2; exit 1; }}\n\
@@ -260,4 +266,28 @@ fn two_of_three_end_when_scancel_fails_for_one() {
     let ends = scene.notes().into_iter().filter(|(_, kind)| kind == "cancelled").count();
     assert_eq!(ends, 2, "nobody is told of an end that did not come");
     stubborn.cancel();
+}
+
+#[test]
+fn the_service_does_it_by_itself_and_a_second_one_beside_it_does_not_do_it_twice() {
+    let _gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
+    let scene = Scene::new();
+    let job = scene.submit();
+    scene.show(&[(&job, 0.0)]);
+    scene.wait_measured(&job);
+    let archive = scene.path().join("archive");
+    let settings = format!(
+        "[archive]\ndirectory = {archive:?}\n[prometheus]\nurl = {:?}\n{RULE}\n[cancel]\n\
+         enabled = true\nschedule = \"*/2 * * * * *\"\nmode = \"automatic\"\ngrace = \"2s\"\n{}\n",
+        scene.prometheus.url(),
+        scene.tell()
+    );
+    let _service = Service::start(scene.path(), "cancel", &settings);
+    // By hand beside it, on the same store.
+    let cancel = format!("mode = \"automatic\"\ngrace = \"2s\"\n{}", scene.tell());
+    scene.configure(&cancel, "");
+    scene.run_until(&[&job], "cancelled");
+    assert!(accounted(&job).starts_with("CANCELLED"), "{}", accounted(&job));
+    let kinds: Vec<String> = scene.notes().into_iter().map(|(_, kind)| kind).collect();
+    assert_eq!(kinds, ["first-warning", "cancelled"], "each once");
 }

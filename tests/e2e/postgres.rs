@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use steward_aggregator::store::audit::Entry;
+use steward_aggregator::store::cancels::{Act, Base, Decision, Key, Mark};
+use steward_aggregator::store::exemptions::Wanted;
 use steward_aggregator::store::{Place, Store, StoreError, Trouble};
 use steward_common::id::{ClusterName, JobId};
 use steward_common::time::Timestamp;
@@ -167,4 +170,105 @@ async fn a_server_that_takes_the_connection_and_says_nothing_is_left() {
     let error = Store::at(place).await.unwrap_err();
     assert!(matches!(error.trouble, Trouble::NoAnswer(_)), "{error}");
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+}
+
+/// Every question about exemptions and cancellations, with what is there and with what is not.
+#[tokio::test]
+async fn exemptions_and_cancellations_are_kept_as_on_sqlite() {
+    let postgres = Postgres::start();
+    let store = Store::at(place(&postgres)).await.unwrap();
+    let now = Timestamp::new;
+    let wanted = |user: &str, rule: Option<&str>| Wanted {
+        user: user.to_owned(),
+        rule: rule.map(str::to_owned),
+        cluster: None,
+        reason: "a 'reason' with \"signs\"; é".to_owned(),
+        ends: now(2000),
+    };
+    let one = store.exempt(wanted("alice", None), "root", now(1000)).await.unwrap();
+    let two = store.exempt(wanted("bob", Some("low-cpu")), "root", now(1001)).await.unwrap();
+    assert_eq!(store.exemptions_at(now(1999)).await.unwrap(), [one.clone(), two.clone()]);
+    assert!(store.remove_exemption(&two.id, "carol", now(1500)).await.unwrap());
+    assert!(!store.remove_exemption(&two.id, "carol", now(1500)).await.unwrap());
+    assert_eq!(store.exemptions_at(now(1999)).await.unwrap(), [one]);
+    assert_eq!(store.audited(now(0)).await.unwrap().len(), 3);
+
+    let key = |job: u32| Key {
+        instance: "i".to_owned(),
+        cluster: "c1".to_owned(),
+        job,
+        submitted: now(10),
+    };
+    let entry = store.audited(now(0)).await.unwrap().remove(0).entry;
+    let kept = store.claim_cancel(&key(7), "alice", now(100)).await.unwrap().unwrap();
+    assert_eq!((kept.first, kept.base, &kept.decision), (None, Base::default(), &None));
+    assert_eq!(store.claim_cancel(&key(7), "alice", now(101)).await.unwrap(), None);
+    store.release_cancel(&kept.id).await.unwrap();
+    let base = Base { at: Some(now(100)), cpu: Some((1.5, 90.25)), io: None };
+    store.base_cancel(&kept.id, base).await.unwrap();
+    for mark in [Mark::First, Mark::Second, Mark::Sliding, Mark::Proposed] {
+        store.mark_cancel(&kept.id, mark, now(110), &entry).await.unwrap();
+    }
+    let no = Decision::Rejected("course".to_owned());
+    assert!(store.decide_cancel(&kept.id, &no, "root", now(120)).await.unwrap());
+    let seen = store.cancels().await.unwrap().remove(0);
+    assert_eq!((seen.first, seen.sliding, seen.base), (Some(now(110)), Some(now(110)), base));
+    assert_eq!(seen.decision, Some((no, "root".to_owned())));
+    assert!(store.act_cancel(&kept.id, Act::Signal, 1, now(130), &entry).await.unwrap());
+    assert!(store.act_cancel(&kept.id, Act::Kill, 1, now(131), &entry).await.unwrap());
+    let other = store.claim_cancel(&key(8), "bob", now(132)).await.unwrap().unwrap();
+    assert!(!store.act_cancel(&other.id, Act::Kill, 1, now(132), &entry).await.unwrap());
+    for mark in [Mark::Sent, Mark::Killed, Mark::Told] {
+        store.mark_cancel(&kept.id, mark, now(140), &entry).await.unwrap();
+    }
+    store.reset_cancel(&kept.id, now(150), &entry).await.unwrap();
+    let fresh = store.claim_cancel(&key(7), "alice", now(160)).await.unwrap().unwrap();
+    assert_ne!(fresh.id, kept.id);
+    assert_eq!(
+        (fresh.is_warned(), fresh.is_acted_on(), fresh.base),
+        (false, false, Base::default())
+    );
+    store.forget_cancels(now(10_000)).await.unwrap();
+    assert!(store.cancels().await.unwrap().is_empty());
+}
+
+/// Of many who ask at once, one gets a job, and so many may act as are allowed.
+#[tokio::test]
+async fn what_two_processes_might_both_do_is_done_by_one() {
+    let postgres = Postgres::start();
+    let (one, other) =
+        (Store::at(place(&postgres)).await.unwrap(), Store::at(place(&postgres)).await.unwrap());
+    let now = Timestamp::new(1000);
+    let key = |job: u32| Key {
+        instance: "i".to_owned(),
+        cluster: "c1".to_owned(),
+        job,
+        submitted: Timestamp::new(10),
+    };
+    let mut ids = Vec::new();
+    for job in 1..=10 {
+        let key = key(job);
+        let (a, b) = tokio::join!(
+            one.claim_cancel(&key, "alice", now),
+            other.claim_cancel(&key, "alice", now)
+        );
+        let got: Vec<_> = [a.unwrap(), b.unwrap()].into_iter().flatten().collect();
+        assert_eq!(got.len(), 1, "one of the two");
+        ids.push(got[0].id.clone());
+    }
+    let entry = Entry {
+        actor: "a".to_owned(),
+        action: "b".to_owned(),
+        subject: "c".to_owned(),
+        detail: String::new(),
+    };
+    let mut acts = 0;
+    for pair in ids.chunks(2) {
+        let (a, b) = tokio::join!(
+            one.act_cancel(&pair[0], Act::Kill, 3, now, &entry),
+            other.act_cancel(&pair[1], Act::Kill, 3, now, &entry)
+        );
+        acts += u32::from(a.unwrap()) + u32::from(b.unwrap());
+    }
+    assert_eq!(acts, 3);
 }

@@ -178,3 +178,129 @@ fn used(job: &Job, now: Timestamp) -> Base {
     });
     Base { at: Some(now), cpu, io }
 }
+
+#[cfg(test)]
+mod tests {
+    use steward_common::rule::option::{Options, Setting};
+    use steward_common::rule::usage::{Figure, GpuUsage, Origin, Utilisation};
+    use steward_common::rule::{Gathering, Hardware, JobKey, Share, Usage};
+    use steward_common::slurm::duration::TimeLimit;
+    use steward_common::window::Window;
+
+    use super::*;
+
+    const NOW: i64 = 2_000_000;
+
+    /// A GPU at 0 all the time, one that was rounded to 0, one that worked and has been idle since, or none that is known.
+    enum Gpu {
+        Idle,
+        Rounded,
+        Worked(u64),
+        Dark,
+    }
+
+    fn add(gathering: &mut Gathering, id: u32, name: &str, gpu: &Gpu) {
+        let names = gathering.names();
+        let [user, node, name, empty] = ["alice", "n1", name, ""].map(|text| names.intern(text));
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+        let used = |per_cent: f64| Share::new(per_cent / 100.0).unwrap();
+        let usage = match gpu {
+            Gpu::Dark => None,
+            Gpu::Idle => Some((Utilisation::measured(used(0.0), Some(used(0.0))), 600)),
+            Gpu::Rounded => Some((Utilisation::rounded(used(0.0)), 0)),
+            Gpu::Worked(idle) => Some((Utilisation::measured(used(40.0), Some(used(90.0))), *idle)),
+        };
+        let gpus = usage.map(|(utilisation, idle)| {
+            let one = GpuUsage {
+                node,
+                utilisation: Some(utilisation),
+                peak_memory: None,
+                memory: None,
+                idle_for: Some(minutes(idle)),
+            };
+            Box::new(Figure::whole(vec![one].into_boxed_slice(), Origin::Exporter))
+        });
+        let job = Job {
+            key: JobKey { id: id.to_string().parse().unwrap(), submit: Timestamp::new(5) },
+            array: None,
+            user,
+            account: empty,
+            partition: empty,
+            qos: empty,
+            name,
+            nodes: node,
+            licences: None,
+            state: "RUNNING".into(),
+            start: Some(Timestamp::new(NOW - 36_000)),
+            end: None,
+            elapsed: Some(36_000),
+            time_limit: None::<TimeLimit>,
+            cpus: Some(4),
+            node_count: Some(1),
+            gpus: Some(1),
+            memory: None,
+            billing: None,
+            usage: Usage { gpus, ..Usage::default() },
+        };
+        gathering.push(job).unwrap();
+    }
+
+    #[test]
+    fn only_what_is_known_to_be_idle_is_a_case_and_only_what_is_known_to_work_is_busy() {
+        let now = Timestamp::new(NOW);
+        let window = Window::new(Timestamp::new(NOW - 600), now).unwrap();
+        let mut gathering = Gathering::new("c1".parse().unwrap(), window, now, Hardware::default());
+        for (id, gpu) in [
+            (1, Gpu::Idle),
+            (2, Gpu::Rounded),
+            (3, Gpu::Worked(250)),
+            (4, Gpu::Worked(310)),
+            (5, Gpu::Worked(10)),
+            (6, Gpu::Dark),
+        ] {
+            add(&mut gathering, id, "train", &gpu);
+        }
+        let gathered = Gathered { facts: gathering.finish(), snapshot: None, silent: None };
+        let instance = Instance::of(Box::new(CancelZeroGpuJobs::default()));
+        let mut sight = Sight::default();
+        sight.add(&gathered, &[instance]);
+        let idle: Vec<_> = sight
+            .idle
+            .iter()
+            .map(|case| (case.key.job, case.course, case.idle.as_secs() / 60, case.gpus_exact))
+            .collect();
+        let expected = [
+            (1, Course::Fixed, 600, 1),
+            (3, Course::Sliding, 250, 1),
+            (4, Course::Sliding, 310, 1),
+        ];
+        assert_eq!(idle, expected);
+        let busy: Vec<u32> = sight.busy.iter().map(|key| key.job).collect();
+        assert_eq!(busy, [2, 5], "a rounded 0 is no proof of idleness");
+        assert_eq!(sight.running.len(), 6);
+    }
+
+    #[test]
+    fn an_interactive_job_that_the_rule_spares_is_no_case() {
+        let now = Timestamp::new(NOW);
+        let window = Window::new(Timestamp::new(NOW - 600), now).unwrap();
+        let mut gathering = Gathering::new("c1".parse().unwrap(), window, now, Hardware::default());
+        add(&mut gathering, 1, "interactive", &Gpu::Idle);
+        let (jobs, _) = gathering.jobs_and_names();
+        for job in jobs {
+            let limit = steward_common::limit::Limit::At(Duration::from_secs(8 * 3600));
+            job.time_limit = Some(TimeLimit::Own(limit));
+        }
+        let gathered = Gathered { facts: gathering.finish(), snapshot: None, silent: None };
+        let cases = |spared: &str| {
+            let mut rule = CancelZeroGpuJobs::default();
+            rule.set("interactive_time", Setting::Text(spared.to_owned())).unwrap();
+            rule.set("interactive_gpus", Setting::Number(1.0)).unwrap();
+            let mut sight = Sight::default();
+            sight.add(&gathered, &[Instance::of(Box::new(rule))]);
+            (sight.idle.len(), sight.busy.len())
+        };
+        assert_eq!(cases("8h"), (0, 0));
+        assert_eq!(cases("7h"), (1, 0));
+    }
+}
