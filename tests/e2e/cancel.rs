@@ -12,6 +12,7 @@ use steward_tests::endpoint::Endpoint;
 use steward_tests::prometheus::{Prometheus, query_at};
 use steward_tests::service::{Service, program};
 use steward_tests::slurm::{self, Job, submit};
+use steward_tests::smtp::Smtp;
 use steward_tests::testbed::Testbed;
 use steward_tests::{shared, wait};
 
@@ -290,4 +291,54 @@ fn the_service_does_it_by_itself_and_a_second_one_beside_it_does_not_do_it_twice
     assert!(accounted(&job).starts_with("CANCELLED"), "{}", accounted(&job));
     let kinds: Vec<String> = scene.notes().into_iter().map(|(_, kind)| kind).collect();
     assert_eq!(kinds, ["first-warning", "cancelled"], "each once");
+}
+
+/// A real mail server in place of a program, and a person who decides.
+#[test]
+fn an_approved_job_ends_and_its_owner_has_a_mail_of_the_warning_and_one_of_the_end() {
+    let _gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
+    let (scene, smtp) = (Scene::new(), Smtp::start());
+    let job = scene.submit();
+    scene.show(&[(&job, 0.0)]);
+    scene.wait_measured(&job);
+    let mail = format!(
+        "[mail]\nfrom = \"steward@hpc.example\"\n[mail.smtp]\nhost = \"127.0.0.1\"\nport = {}\n\
+         [mail.address]\ndomain = \"hpc.example\"\n[notices]\nholidays = {:?}\n",
+        smtp.port(),
+        scene.path().join("holidays")
+    );
+    // A day off: the owner of a job that will end is warned all the same.
+    let today = slurm::run("date", &["-u", "+%F"]);
+    std::fs::write(scene.path().join("holidays"), format!("{today}\n")).unwrap();
+    scene.configure(&format!("mode = \"approval\"\nsignal = \"\"\n{mail}"), "");
+    let list = || -> Value {
+        let list = scene.steward(&["cancel", "list", "--json"]);
+        serde_json::from_slice(&list.stdout).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let proposed = wait::until("it is proposed", PATIENCE, || {
+        scene.run(&[]);
+        let list = list();
+        let jobs = list["jobs"].as_array().unwrap_or_else(|| panic!("{list}"));
+        let own = jobs.iter().find(|one| {
+            one["job"] == job.id.as_str() && one["state"].as_str().unwrap().contains("approv")
+        })?;
+        Some(own["id"].as_str().unwrap().to_owned())
+    });
+    assert_eq!(job.state(), "RUNNING", "nobody has approved yet");
+    assert_eq!(smtp.recipients(), ["stw-bob@hpc.example"]);
+    let done = scene.steward(&["cancel", "approve", &proposed]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    wait::until_true("both mails are there", PATIENCE, || {
+        scene.run(&[]);
+        smtp.recipients().len() == 2
+    });
+    assert!(accounted(&job).starts_with("CANCELLED"), "{}", accounted(&job));
+    for mail in smtp.messages() {
+        let parsed = mail.parsed();
+        let text = parsed["parts"][1]["text"].as_str().unwrap();
+        assert!(text.contains(&job.id), "{text}");
+        println!("{}\n{text}", parsed["headers"]["subject"][0]);
+    }
+    scene.run(&[]);
+    assert_eq!(smtp.recipients().len(), 2, "each once");
 }

@@ -255,6 +255,12 @@ impl<M: Messenger> Engine<M> {
             let question = Question { case, kept, exemptions, config, now };
             Plan::of(&question, self.mode)
         };
+        // An agent that came late, or was away when the job was warned, is a base from now on.
+        let lacks = (kept.base.cpu.is_none() && case.used.cpu.is_some())
+            || (kept.base.io.is_none() && case.used.io.is_some());
+        if lacks && kept.is_warned() && self.mode != Mode::DryRun {
+            self.store.base_cancel(&kept.id, case.used).await.map_err(told)?;
+        }
         let first = plan(kept);
         match &first {
             Plan::Wait(why) => return Ok(Came::Nothing(why.clone())),

@@ -9,6 +9,7 @@ use super::note::{Kind, Messenger, Note, Program, Told};
 use crate::config::Config;
 use crate::mail::{Content, Letter, MessageId, Post, Section, Template};
 use crate::notice::run::{Recipients, Run, URGENT};
+use crate::outlet;
 use crate::output::sheet::{Cell, Sheet, always, drop, hide};
 use crate::shutdown::Shutdown;
 use crate::store::Store;
@@ -29,19 +30,44 @@ pub struct Mailer {
 
 /// Who tells the owners of jobs.
 #[derive(Debug)]
-pub enum Voice {
+pub enum Way {
     /// A program of the site.
     Program(Program),
     /// Mail.
     Mail(Box<Mailer>),
 }
 
+/// Tells the owners of jobs, and webhooks what they were told.
+#[derive(Debug)]
+pub struct Voice {
+    /// By whom owners are told.
+    pub way: Way,
+    /// The settings.
+    pub config: Arc<Config>,
+    /// Where webhooks' events wait.
+    pub store: Store,
+}
+
 impl Messenger for Voice {
     async fn tell(&self, note: &Note) -> Result<Told, String> {
-        match self {
-            Voice::Program(program) => program.tell(note).await,
-            Voice::Mail(mailer) => mailer.tell(note).await,
+        let told = match &self.way {
+            Way::Program(program) => program.tell(note).await,
+            Way::Mail(mailer) => mailer.tell(note).await,
+        }?;
+        if told == Told::HandedOver {
+            let kind = match note.kind {
+                Kind::Cancelled => outlet::Kind::JobCancelled,
+                _ => outlet::Kind::JobWarned,
+            };
+            let now = Timestamp::new(jiff::Timestamp::now().as_second());
+            let (outlets, what) = (&self.config.outlets, note.value());
+            let event = outlet::tell(outlets, &self.store, kind, &note.id, &what, now).await;
+            // The owner knows: that is what counts.
+            if let Err(error) = event {
+                tracing::warn!("no webhook hears of job {}: {error}", note.job);
+            }
         }
+        Ok(told)
     }
 }
 

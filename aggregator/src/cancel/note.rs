@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use steward_common::time::Timestamp;
 
 /// What a note is about.
@@ -62,7 +62,9 @@ pub struct Note {
 }
 
 impl Note {
-    fn json(&self) -> String {
+    /// As a value for programs.
+    #[must_use]
+    pub fn value(&self) -> Value {
         json!({
             "id": self.id,
             "user": self.user,
@@ -76,7 +78,6 @@ impl Note {
             "hours": self.hours,
             "cancel_at": self.cancel_at.map(Timestamp::get),
         })
-        .to_string()
     }
 }
 
@@ -107,7 +108,7 @@ pub struct Program {
 
 impl Messenger for Program {
     async fn tell(&self, note: &Note) -> Result<Told, String> {
-        let (argv, text) = (self.argv.clone(), note.json());
+        let (argv, text) = (self.argv.clone(), note.value().to_string());
         let work = tokio::task::spawn_blocking(move || hand(&argv, &text));
         work.await.map_err(|error| error.to_string())?.map(|()| Told::HandedOver)
     }

@@ -9,7 +9,7 @@ use steward_common::window::Window;
 
 use super::case::{Sight, rule_id};
 use super::engine::{Engine, Line};
-use super::mailed::{Mailer, Voice};
+use super::mailed::{Mailer, Voice, Way};
 use super::note::Program;
 use super::slurm::Commands;
 use crate::archive;
@@ -71,15 +71,16 @@ pub async fn once(
         work.await??
     };
     let store = Store::at(config.store()).await?;
-    let messenger = if by_program {
-        Some(Voice::Program(Program { argv: config.cancel.tell.clone() }))
+    let way = if by_program {
+        Some(Way::Program(Program { argv: config.cancel.tell.clone() }))
     } else if mode == Mode::DryRun {
         None
     } else {
         let (config, store, shutdown) = (Arc::clone(config), store.clone(), shutdown.clone());
         let post = Post::open(&config)?;
-        Some(Voice::Mail(Box::new(Mailer { config, store, post, shutdown })))
+        Some(Way::Mail(Box::new(Mailer { config, store, post, shutdown })))
     };
+    let messenger = way.map(|way| Voice { way, config: Arc::clone(config), store: store.clone() });
     let engine = Engine {
         config: config.cancel.clone(),
         mode,

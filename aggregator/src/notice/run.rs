@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use steward_common::time::Timestamp;
 
 use super::deliver::{Carrier, Delivered};
@@ -12,6 +13,7 @@ use super::restraint::Held;
 use super::trouble;
 use crate::config::Config;
 use crate::mail::{Address, Content, Letter, Message, MessageId, Post, Template};
+use crate::outlet::{self, Kind};
 use crate::shutdown::Shutdown;
 use crate::source::slurm::coordinators::{self, Coordinators};
 use crate::source::slurm::settings;
@@ -80,6 +82,7 @@ impl Run<'_> {
             }
         }
         done.delivered = self.deliver().await?;
+        self.publish(&done.delivered).await?;
         if let Some(content) = trouble::content(&done)
             && self.recipients.administrators
             && !self.config.mail.admins.is_empty()
@@ -89,6 +92,18 @@ impl Run<'_> {
             done.delivered.add(self.deliver().await?);
         }
         Ok(done)
+    }
+
+    /// Tells webhooks who was written to.
+    async fn publish(&self, delivered: &Delivered) -> anyhow::Result<()> {
+        for one in delivered.sent.iter().filter(|one| one.kind == "digest") {
+            let what = json!({ "user": one.about, "subject": one.subject, "message": one.message });
+            let outlets = &self.config.outlets;
+            // Copies to coordinators are the same event.
+            outlet::tell(outlets, self.store, Kind::NoticeSent, &one.message, &what, self.now)
+                .await?;
+        }
+        Ok(())
     }
 
     /// Hands over all that is due.

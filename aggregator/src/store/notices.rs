@@ -72,7 +72,8 @@ impl Store {
                     "INSERT INTO notice_gate (instance, user_name, cluster, told_at) \
                      VALUES ($1, $2, $3, $4) \
                      ON CONFLICT (instance, user_name, cluster) \
-                     DO UPDATE SET told_at = excluded.told_at WHERE notice_gate.told_at <= $5",
+                     DO UPDATE SET told_at = excluded.told_at \
+                     WHERE notice_gate.told_at <= $5 AND notice_gate.told_at < excluded.told_at",
                 )
                 .bind(&notice.instance)
                 .bind(&notice.user)
