@@ -20,6 +20,7 @@ mod life;
 mod mail;
 mod measured;
 mod notices;
+mod notices_crash;
 mod now;
 mod numbers;
 mod outlets;

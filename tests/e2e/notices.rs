@@ -1,9 +1,8 @@
 //! Notices on a real Slurm with a real mail server: who gets a mail, who does not, and nobody twice.
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 use steward_tests::postgres::Postgres;
@@ -13,7 +12,7 @@ use steward_tests::smtp::{Mail, Smtp};
 use steward_tests::testbed::Testbed;
 use steward_tests::{shared, wait};
 
-const PATIENCE: Duration = Duration::from_secs(180);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A job name that would like to be a header, a tag and a column.
 const HOSTILE: &str = "<script>alert(1)</script>|\"x\"\r\nBcc: a@b";
@@ -28,24 +27,24 @@ include_running = false
 "#;
 
 /// A centre with its archive and store in one directory, and a mail server.
-struct Site {
+pub struct Site {
     dir: tempfile::TempDir,
-    mail: Smtp,
+    pub mail: Smtp,
 }
 
 impl Site {
-    fn new() -> Site {
+    pub fn new() -> Site {
         let site = Site { dir: shared::directory(), mail: Smtp::start() };
         site.configure("state", "");
         site
     }
 
     /// With a store in the directory `state`, and these settings beside.
-    fn configure(&self, state: &str, more: &str) {
+    pub fn configure(&self, state: &str, more: &str) {
         std::fs::write(self.config(), self.settings(state, more)).unwrap();
     }
 
-    fn settings(&self, state: &str, more: &str) -> String {
+    pub fn settings(&self, state: &str, more: &str) -> String {
         format!("{}[serve]\nstate = {:?}\n", self.without_state(more), self.path(state))
     }
 
@@ -59,11 +58,11 @@ impl Site {
         )
     }
 
-    fn path(&self, name: &str) -> std::path::PathBuf {
+    pub fn path(&self, name: &str) -> std::path::PathBuf {
         self.dir.path().join(name)
     }
 
-    fn config(&self) -> std::path::PathBuf {
+    pub fn config(&self) -> std::path::PathBuf {
         self.path("steward.toml")
     }
 
@@ -72,7 +71,7 @@ impl Site {
     }
 
     /// What a command prints as JSON, and its exit code.
-    fn json(&self, args: &[&str]) -> (Value, i32) {
+    pub fn json(&self, args: &[&str]) -> (Value, i32) {
         let done = self.command(args).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         let answer = serde_json::from_slice(&done.stdout).unwrap_or(Value::String(said));
@@ -80,19 +79,19 @@ impl Site {
     }
 
     /// Evaluates what was collected, and sends.
-    fn email(&self, args: &[&str]) -> Value {
+    pub fn email(&self, args: &[&str]) -> Value {
         let all = ["evaluate", "--no-collect", "--json", "--days", "1", "--email"];
         let rule = ["--rule", "excessive-time-cpu"];
         self.json(&[&all[..], &rule, args].concat()).0
     }
 
     /// To whom mails came, sorted.
-    fn recipients(&self) -> Vec<String> {
+    pub fn recipients(&self) -> Vec<String> {
         self.mail.recipients()
     }
 }
 
-fn command(config: &Path, args: &[&str]) -> Command {
+pub fn command(config: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(program());
     command.arg("--config").arg(config).args(args).stdin(Stdio::null());
     command.env("SLURM_CONF", Testbed::get().slurm_conf());
@@ -100,7 +99,7 @@ fn command(config: &Path, args: &[&str]) -> Command {
 }
 
 /// A job of each of three users that asks for many hours and needs a second, in the archive.
-fn wasteful(site: &Site) -> Vec<(&'static str, Job)> {
+pub fn wasteful(site: &Site) -> Vec<(&'static str, Job)> {
     // The newest waste the most, and so stand among the first of a mail.
     let seconds: u64 = slurm::run("date", &["+%s"]).trim().parse().unwrap();
     let limit = format!("--time={}", 600 + seconds / 60 % 800);
@@ -139,7 +138,7 @@ fn held<'a>(answer: &'a Value, user: &str) -> &'a str {
     one["why"].as_str().unwrap()
 }
 
-const ALWAYS: &str = "[notices]\ndays = \"always\"\n";
+pub const ALWAYS: &str = "[notices]\ndays = \"always\"\n";
 
 #[test]
 fn the_right_user_gets_one_mail_and_another_only_after_the_quiet_time() {
@@ -298,123 +297,6 @@ fn the_ladder_has_coordinators_and_administrators() {
     site.email(&["--quiet-days", "0"]);
     let proposals = to("root@hpc.example").len() - before;
     assert_eq!(proposals, 6, "a copy and a proposal for each of three users");
-}
-
-/// Killed at any moment and run again: nobody gets two mails, and whoever got none is listed.
-#[test]
-fn two_hundred_kills_give_nobody_two_mails() {
-    const KILLS: usize = 200;
-    let site = Site::new();
-    wasteful(&site);
-    site.configure("measure", ALWAYS);
-    let began = Instant::now();
-    site.email(&[]);
-    let mut whole = began.elapsed();
-    assert_eq!(site.recipients().len(), 3);
-    let mut random = 0x2545_f491_4f6c_dd1d_u64;
-    let mut killed = 0;
-    let mut rounds = 0;
-    let mut ends = Vec::new();
-    while killed < KILLS && rounds < 2 * KILLS {
-        let config = site.path(&format!("round-{rounds}.toml"));
-        // The sender tells the rounds apart.
-        let settings = site
-            .settings(&format!("state-{rounds}"), ALWAYS)
-            .replace("steward@hpc.example", &format!("round-{rounds}@hpc.example"));
-        std::fs::write(&config, settings).unwrap();
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        let share = u32::try_from(random % 1000).unwrap();
-        // Most of a run is the evaluation: half of the kills are among its last third.
-        let at = if rounds % 2 == 0 { share } else { 667 + share / 3 };
-        killed += usize::from(kill_at(&config, at, &mut whole));
-        // The next run of it; two at a time, as there are cores.
-        ends.push((config.clone(), again(&config).spawn().unwrap()));
-        if ends.len() >= 2 {
-            finish(&mut ends);
-        }
-        rounds += 1;
-    }
-    finish(&mut ends);
-    let lost = check_rounds(&site, rounds);
-    println!("{killed} of {rounds} killed, {lost} of {} mails lost and listed", 3 * rounds);
-    assert_eq!(killed, KILLS);
-}
-
-/// Starts a run and kills it after so many thousandths of the time that one takes; whether it was
-/// still running. A run that was quicker says how long they take now.
-fn kill_at(config: &Path, thousandths: u32, whole: &mut Duration) -> bool {
-    let mut child = again(config).spawn().unwrap();
-    let began = Instant::now();
-    let due = *whole * thousandths / 1000;
-    while began.elapsed() < due {
-        if child.try_wait().unwrap().is_some() {
-            *whole = began.elapsed();
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let running = child.try_wait().unwrap().is_none();
-    drop(child.kill());
-    child.wait().unwrap();
-    running
-}
-
-/// Of every round each user has one mail, or none and it is listed; gives how many have none.
-fn check_rounds(site: &Site, rounds: usize) -> usize {
-    let mut came: HashMap<(String, String), usize> = HashMap::new();
-    for mail in site.mail.messages() {
-        let of = |name: &str| mail.header(name).unwrap();
-        *came.entry((of("X-MailFrom"), of("X-RcptTo"))).or_default() += 1;
-    }
-    let mut none = 0;
-    for round in 0..rounds {
-        for user in ["stw-alice", "stw-bob", "stw-carol"] {
-            let (from, to) = (format!("round-{round}@hpc.example"), format!("{user}@hpc.example"));
-            match came.get(&(from, to.clone())).copied().unwrap_or(0) {
-                1 => {}
-                0 => {
-                    none += 1;
-                    let config = site.path(&format!("round-{round}.toml"));
-                    let done = command(&config, &["notices", "--json"]).output().unwrap();
-                    let listed: Value = serde_json::from_slice(&done.stdout).unwrap();
-                    let open = listed["open"].as_array().unwrap();
-                    let is = |one: &Value| one["address"] == *to;
-                    assert!(open.iter().any(is), "{round} {user}: {listed}");
-                }
-                more => panic!("round {round}: {more} mails to {user}"),
-            }
-        }
-    }
-    none
-}
-
-fn again(config: &Path) -> Command {
-    let all = [
-        "evaluate",
-        "--no-collect",
-        "--json",
-        "--days",
-        "1",
-        "--email",
-        "--rule",
-        "excessive-time-cpu",
-    ];
-    let mut command = command(config, &all);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    command
-}
-
-fn finish(runs: &mut Vec<(std::path::PathBuf, Child)>) {
-    for (config, mut child) in runs.drain(..) {
-        let status = child.wait().unwrap();
-        assert!(
-            status.code().is_some_and(|code| code == 0 || code == 3),
-            "{}: {status}",
-            config.display()
-        );
-    }
 }
 
 /// Two services on one PostgreSQL, each with its own state: one mail for each user.
