@@ -34,9 +34,11 @@ pub(super) async fn add(
 ) -> Result<(), sqlx::Error> {
     let insert = "INSERT INTO audit_log (id, at_ms, actor, action, subject, detail) \
                   VALUES ($1, $2, $3, $4, $5, $6)";
+    let now = jiff::Timestamp::now();
     sqlx::query(insert)
-        .bind(id())
-        .bind(jiff::Timestamp::now().as_millisecond())
+        // Entries of one millisecond stay in their order.
+        .bind(format!("{:020}-{}", now.as_nanosecond(), id()))
+        .bind(now.as_millisecond())
         .bind(&entry.actor)
         .bind(&entry.action)
         .bind(&entry.subject)

@@ -163,7 +163,7 @@ impl Store {
     /// If they cannot be read.
     pub async fn exemptions(&self) -> Result<Vec<Exemption>, StoreError> {
         let pool = self.pool().await?;
-        let text = format!("SELECT {COLUMNS} FROM exemption ORDER BY added_at, id");
+        let text = format!("SELECT {COLUMNS} FROM exemption ORDER BY added_at, user_name, id");
         let rows = sqlx::query(sqlx::AssertSqlSafe(text));
         self.ask(async {
             let rows = rows.fetch_all(&*pool).await?;
