@@ -56,6 +56,8 @@ pub struct Sight {
     pub busy: Vec<Key>,
     /// All running jobs that are known, with what people call them.
     pub running: HashMap<(String, u32, Timestamp), String>,
+    /// How many jobs with GPUs were measured too little to be judged.
+    pub unknown: usize,
 }
 
 /// The id of the rule.
@@ -94,7 +96,8 @@ impl Sight {
                         let case = Case::new(key, job, &finding, &portfolio, instance);
                         self.idle.extend(case);
                     }
-                    Verdict::NotApplicable(_) | Verdict::NoData(_) => {}
+                    Verdict::NoData(_) => self.unknown += 1,
+                    Verdict::NotApplicable(_) => {}
                 }
             });
         }

@@ -33,6 +33,8 @@ pub struct Report {
     pub mode: Mode,
     /// What came of each job.
     pub lines: Vec<Line>,
+    /// How many jobs with GPUs were measured too little to be judged: they are left.
+    pub unknown: usize,
     /// What could not be asked.
     pub troubles: Vec<Trouble>,
 }
@@ -93,7 +95,7 @@ pub async fn once(
     };
     let lines = engine.pass(&sight, now).await;
     store.close().await;
-    Ok(Report { mode, lines: lines?, troubles })
+    Ok(Report { mode, lines: lines?, unknown: sight.unknown, troubles })
 }
 
 fn present() -> Timestamp {

@@ -12,7 +12,10 @@ use crate::config::Config;
 use crate::evaluate::Judged;
 use crate::mail::{Content, Letter, MessageId, Post, Section, Template};
 use crate::notice::run::{Done, Recipients, Run};
-use crate::notice::{self, plan::Plan};
+use crate::notice::{
+    self,
+    plan::{Plan, Planned},
+};
 use crate::output::format::{self, Format};
 use crate::output::screen::Screen;
 use crate::output::sheet::{Document, Sheet};
@@ -63,7 +66,8 @@ impl Email {
     /// If mail cannot work, or the window is not the present.
     pub fn check(&self, config: &Config, explicit_window: bool) -> anyhow::Result<()> {
         if self.email && explicit_window {
-            let message = "--email tells of the last days: leave out --start and --end, use --days";
+            let message =
+                "--email tells of the last days: leave out --starttime and --endtime, use --days";
             return Err(BadInput(message.to_owned()).into());
         }
         if self.sends() {
@@ -166,11 +170,17 @@ fn done(done: Done, config: &Config) -> Told {
         .flatten()
         .cloned()
         .collect();
-    let (told, held) = (notices::told("Told", &done.told), notices::held(&done.held));
+    let sent = |one: &Planned| {
+        delivered.sent.iter().any(|sent| sent.kind == "digest" && sent.about == one.digest.user)
+    };
+    let (told, later): (Vec<Planned>, Vec<Planned>) = done.told.into_iter().partition(sent);
+    let (told, held) = (notices::told("Told", &told), notices::held(&done.held));
+    let later = notices::told("Recorded, and not with the mail server yet", &later);
     let left = notices::open(&open, &config.zone());
     let json = value!({
         "sent": true,
         "told": json::rows(&told, None),
+        "recorded": json::rows(&later, None),
         "held": json::rows(&held, None),
         "open": json::rows(&left, None),
         "mails_sent": delivered.sent.len(),
@@ -184,5 +194,5 @@ fn done(done: Done, config: &Config) -> Told {
     for one in &open {
         warnings.push(format!("mail to {}: {}: {}", one.address, one.fate.name(), one.said));
     }
-    Told { sheets: vec![told, held, left], json, warnings }
+    Told { sheets: vec![told, later, held, left], json, warnings }
 }

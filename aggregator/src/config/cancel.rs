@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use serde::Deserialize;
 use steward_common::config::ConfigError;
 use steward_common::span::Span;
@@ -93,7 +94,11 @@ impl Cancel {
         if !(0.9..=1.0).contains(&self.coverage) {
             return refuse("cancel.coverage", "must be from 0.9 to 1");
         }
-        if !self.signal.chars().all(|c| c.is_ascii_alphanumeric()) {
+        let name = format!("SIG{}", self.signal.to_uppercase().trim_start_matches("SIG"));
+        let known = self.signal.is_empty()
+            || self.signal.parse().is_ok_and(|number: i32| Signal::try_from(number).is_ok())
+            || name.parse::<Signal>().is_ok();
+        if !known {
             return refuse(
                 "cancel.signal",
                 "must be the name of a signal such as \"TERM\", or \"\"",

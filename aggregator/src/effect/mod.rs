@@ -56,6 +56,8 @@ pub enum Change {
     Unchanged,
     /// At least a tenth more.
     Worse,
+    /// The rule finds nothing any more; by how much less is wasted it does not say.
+    Within,
     /// There are no such jobs any more, which is no improvement.
     NoJobs,
     /// It cannot be said, and why.
@@ -70,6 +72,7 @@ impl Change {
             Change::Improved => "improved",
             Change::Unchanged => "unchanged",
             Change::Worse => "worse",
+            Change::Within => "nothing found",
             Change::NoJobs => "no jobs",
             Change::Unknown(_) => "unknown",
         }
@@ -91,12 +94,20 @@ pub struct Compared {
 
 impl Compared {
     /// What is saved since: what would have been wasted by now as before, less what was. `None` where that is not
-    /// known, or the user had no jobs.
+    /// known, or the user had no jobs. Where in a part of the time before nothing was found, it is at least that.
     #[must_use]
     pub fn saved(&self) -> Option<Waste> {
-        if !matches!(self.change, Change::Improved | Change::Unchanged | Change::Worse) {
-            return None;
-        }
+        matches!(self.change, Change::Improved | Change::Unchanged | Change::Worse)
+            .then(|| self.difference())?
+    }
+
+    /// What is saved at most by a user of whom the rule finds nothing any more: all that would have been wasted.
+    #[must_use]
+    pub fn saved_at_most(&self) -> Option<Waste> {
+        (self.change == Change::Within && self.before.within == 0).then(|| self.difference())?
+    }
+
+    fn difference(&self) -> Option<Waste> {
         let (before, after) = (self.before.per_day()?, self.after.per_day()?);
         let days = self.after.days();
         let saved = |before: f64, after: f64| (before - after) * days;
@@ -231,6 +242,12 @@ fn decide(before: &Side, after: &Side) -> Change {
         let all = after.known == after.archived;
         return if all { Change::NoJobs } else { Change::Unknown("too little was measured after") };
     }
+    if after.within > 0 {
+        let all = after.within == after.with_jobs;
+        let why =
+            "the rule found nothing for a part of the time after, and does not say how little";
+        return if all { Change::Within } else { Change::Unknown(why) };
+    }
     let (Some(old), Some(new)) = (before.per_day(), after.per_day()) else {
         return Change::Unknown("too little was measured");
     };
@@ -239,6 +256,11 @@ fn decide(before: &Side, after: &Side) -> Change {
     };
     if new <= old * (1.0 - CHANGE) && new < old {
         Change::Improved
+    } else if before.within > 0 {
+        // What was wasted before is at least what was found.
+        Change::Unknown(
+            "the rule found nothing for a part of the time before, and does not say how little",
+        )
     } else if new >= old * (1.0 + CHANGE) && new > old {
         Change::Worse
     } else {

@@ -24,6 +24,8 @@ pub(super) struct Seen {
     jobs: bool,
     /// Whether too little was known of some of them.
     no_data: bool,
+    /// Whether something was found.
+    found: bool,
     /// Whether a finding had no billing hours.
     unbilled: bool,
     billing: f64,
@@ -57,7 +59,7 @@ pub(super) fn look(gathered: &[Gathered], instances: &[Instance], wanted: &BTree
                     Verdict::Fine | Verdict::NotApplicable(_) => seen.jobs = true,
                     Verdict::NoData(_) => (seen.jobs, seen.no_data) = (true, true),
                     Verdict::Finding(finding) => {
-                        seen.jobs = true;
+                        (seen.jobs, seen.found) = (true, true);
                         for hit in &finding.hits {
                             let share = hit.wasted.map_or(0.0, |share| share.get());
                             if let Some(job) = facts.job(user, hit.job) {
@@ -90,6 +92,9 @@ pub struct Side {
     pub known: u32,
     /// Those with jobs, of these.
     pub with_jobs: u32,
+    /// Those in which there was nothing to tell, of these: less was wasted than the rule minds, and how
+    /// much it does not say.
+    pub within: u32,
     unbilled: bool,
     billing: f64,
     cpu_hours: f64,
@@ -104,6 +109,7 @@ impl Side {
             archived: 0,
             known: 0,
             with_jobs: 0,
+            within: 0,
             unbilled: false,
             billing: 0.0,
             cpu_hours: 0.0,
@@ -122,6 +128,7 @@ impl Side {
         }
         self.known += 1;
         self.with_jobs += u32::from(seen.jobs);
+        self.within += u32::from(seen.jobs && !seen.found);
         self.unbilled |= seen.unbilled;
         self.billing += seen.billing;
         self.cpu_hours += seen.cpu_hours;
@@ -134,7 +141,7 @@ impl Side {
         f64::from(self.known) * f64::from(self.each)
     }
 
-    /// What was wasted in a day; `None` if nothing is known.
+    /// What was wasted in a day, as far as it was found; `None` if nothing is known.
     #[must_use]
     pub fn per_day(&self) -> Option<Waste> {
         let days = self.days();

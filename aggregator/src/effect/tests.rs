@@ -64,8 +64,8 @@ fn what_is_saved_is_computed_from_what_was_wasted_in_a_day() {
         // Nine tenths of 20 h on ten CPUs that are billed as ten: 180, in each window before.
         job(1, "al", 20 * 24, 20, Some(0.1)),
         job(2, "al", 27 * 24, 20, Some(0.1)),
-        // Afterwards a tenth of as much, of which low efficiency is not said, and half of 10 h: 50.
-        job(3, "al", 12 * 24, 20, Some(0.9)),
+        // Afterwards half of 20 h and half of 10 h: 100 and 50.
+        job(3, "al", 12 * 24, 20, Some(0.5)),
         job(4, "al", 5 * 24, 10, Some(0.5)),
         // The day of the notice, and yesterday, count nowhere.
         job(5, "al", 16 * 24, 5, Some(0.0)),
@@ -75,10 +75,37 @@ fn what_is_saved_is_computed_from_what_was_wasted_in_a_day() {
     assert_eq!((found.before.windows, found.after.windows), (2, 2));
     assert_eq!((found.before.with_jobs, found.after.with_jobs), (2, 2));
     let billing = |side: &Side| rounded(side.per_day().unwrap().billing.unwrap() * 14.0);
-    assert_eq!((billing(&found.before), billing(&found.after)), (360.0, 50.0));
+    assert_eq!((billing(&found.before), billing(&found.after)), (360.0, 150.0));
     let saved = found.saved().unwrap();
-    assert_eq!(rounded(saved.billing.unwrap()), 310.0);
-    assert_eq!((rounded(saved.cpu_hours), saved.gpu_hours), (310.0, 0.0));
+    assert_eq!(rounded(saved.billing.unwrap()), 210.0);
+    assert_eq!((rounded(saved.cpu_hours), saved.gpu_hours), (210.0, 0.0));
+}
+
+/// The bound is 0.6: from 0.59 to 0.61 is next to nothing, and the rule does not say how little.
+#[test]
+fn a_user_of_whom_nothing_is_found_any_more_is_not_taken_for_one_who_wastes_nothing() {
+    let within =
+        one(&[job(1, "al", 20 * 24, 20, Some(0.59)), job(2, "al", 5 * 24, 20, Some(0.61))]);
+    assert_eq!((within.change, within.saved()), (Change::Within, None));
+    let most = within.saved_at_most().unwrap().billing.unwrap();
+    assert_eq!(rounded(most), 82.0, "four tenths of 200, and a hundredth");
+    let partly = one(&[
+        job(1, "al", 20 * 24, 20, Some(0.1)),
+        job(2, "al", 12 * 24, 20, Some(0.7)),
+        job(3, "al", 5 * 24, 20, Some(0.1)),
+    ]);
+    assert!(matches!(partly.change, Change::Unknown(why) if why.contains("found nothing")));
+    assert_eq!((partly.saved(), partly.saved_at_most()), (None, None));
+    // Before, what was wasted is at least what was found: less than a tenth of it is less for sure.
+    let since = |hours, efficiency| {
+        let (old, fine) =
+            (job(1, "al", 20 * 24, 20, Some(0.1)), job(2, "al", 27 * 24, 20, Some(0.7)));
+        one(&[old, fine, job(3, "al", 5 * 24, hours, Some(efficiency))])
+    };
+    let less = since(10, 0.5);
+    assert_eq!(less.change, Change::Improved);
+    let more = since(30, 0.1);
+    assert!(matches!(more.change, Change::Unknown(_)), "{:?}", more.change);
 }
 
 #[test]
@@ -164,7 +191,7 @@ fn only_the_first_notice_counts_and_who_was_told_long_ago_is_counted_apart() {
 fn sums_of_a_rule_count_who_wastes_more_and_not_who_has_no_jobs() {
     let runs = [
         job(1, "al", 20 * 24, 20, Some(0.1)),
-        job(2, "al", 5 * 24, 10, Some(0.9)),
+        job(2, "al", 5 * 24, 10, Some(0.5)),
         job(3, "bo", 20 * 24, 20, Some(0.1)),
         job(4, "bo", 5 * 24, 30, Some(0.1)),
         job(5, "eve", 20 * 24, 50, Some(0.1)),
@@ -188,9 +215,9 @@ fn sums_of_a_rule_count_who_wastes_more_and_not_who_has_no_jobs() {
         .map(|key| rule[key].as_u64().unwrap())
         .collect();
     assert_eq!(counts, [4, 1, 0, 1, 1, 1]);
-    // 180 of al, and 90 less than nothing of bo.
-    assert_eq!((&rule["billing_hours_saved"], &rule["money_saved"]), (&90.0.into(), &45.0.into()));
-    assert_eq!(rule["cpu_hours_saved"], 90.0);
+    // 180 less 50 of al, and 90 less than nothing of bo.
+    assert_eq!((&rule["billing_hours_saved"], &rule["money_saved"]), (&40.0.into(), &20.0.into()));
+    assert_eq!(rule["cpu_hours_saved"], 40.0);
     let users = answer["users"].as_array().unwrap();
     assert_eq!(
         (&users[2]["user"], &users[2]["billing_hours_saved"]),
@@ -201,5 +228,5 @@ fn sums_of_a_rule_count_who_wastes_more_and_not_who_has_no_jobs() {
         (&"it is too early".into(), &"unknown".into())
     );
     assert_eq!((&users[0]["days_before"], &users[0]["days_after"]), (&14.0.into(), &14.0.into()));
-    assert!(text.contains("90.0 billing hours were saved, worth 45.0 EUR."), "{text}");
+    assert!(text.contains("40.0 billing hours were saved, worth 20.0 EUR."), "{text}");
 }

@@ -13,6 +13,9 @@ use crate::store::{Store, StoreError};
 /// News that nobody could be told for so long is no news.
 const STALE: Duration = Duration::from_secs(3 * 86_400);
 
+/// So many mails in vain, and the server is taken for down.
+const STALLS: usize = 2;
+
 /// What a program that died said last.
 const DIED: &str = "the program ended while the mail was handed over";
 
@@ -94,6 +97,11 @@ impl Carrier<'_> {
             }
             if may(&delivery) && self.store.begin_delivery(&delivery, now()).await? {
                 self.hand_over(delivery, &mut done).await?;
+                // Who takes mails and does not answer for them would use up everybody's.
+                let unsure = done.unknown.iter().filter(|one| one.said != DIED).count();
+                if unsure >= STALLS && done.sent.is_empty() {
+                    done.down = Some("it does not say whether it takes mails".to_owned());
+                }
             }
         }
         Ok(done)

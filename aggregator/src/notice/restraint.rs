@@ -93,6 +93,9 @@ impl fmt::Display for Held {
     }
 }
 
+/// By how much a run may be early.
+const SLACK: Duration = Duration::from_secs(3600);
+
 /// What is known of earlier notices.
 #[derive(Debug, Default)]
 pub struct History(HashMap<(String, String, String), Vec<Timestamp>>);
@@ -149,10 +152,12 @@ pub struct Restraint<'a> {
 }
 
 impl Restraint<'_> {
-    /// For how long nobody hears of the rule again.
+    /// For how long nobody hears of the rule again. Runs of the same hour on two days are not apart to
+    /// the second: a little less counts as all.
     #[must_use]
     pub fn quiet(&self, instance: &str) -> Duration {
-        self.quiet.unwrap_or_else(|| self.config.quiet_of(instance))
+        let quiet = self.quiet.unwrap_or_else(|| self.config.quiet_of(instance));
+        quiet - (quiet / 100).min(SLACK)
     }
 
     /// Whether something speaks against telling.

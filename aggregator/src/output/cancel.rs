@@ -58,6 +58,10 @@ pub fn run(report: &Report) -> Document {
         of(|came| matches!(came, Came::Would(_))),
         of(|came| matches!(came, Came::Failed(_))),
     )];
+    if report.unknown > 0 {
+        let jobs = counted(report.unknown as u64, "other job");
+        headline.push(format!("{jobs} with GPUs: measured too little to be judged, and so left."));
+    }
     if !report.troubles.is_empty() {
         let troubles = counted(report.troubles.len() as u64, "source");
         headline.push(format!("{troubles} could not be asked; nothing is done on a guess."));
@@ -68,7 +72,10 @@ pub fn run(report: &Report) -> Document {
     Document {
         title: "Cancelling of idle jobs".to_owned(),
         headline,
-        facts: vec![("mode", Cell::text(mode))],
+        facts: vec![
+            ("mode", Cell::text(mode)),
+            ("unknown_jobs", Cell::Count(report.unknown as u64)),
+        ],
         sheets: vec![troubles, jobs],
     }
 }

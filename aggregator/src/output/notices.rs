@@ -1,5 +1,7 @@
 //! Notices for administrators: what a run would do or did, and who was told when.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp as Moment;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -32,19 +34,37 @@ pub fn told(title: &'static str, planned: &[Planned]) -> Sheet {
                 one.digest.items.iter().map(|item| item.instance.as_str()).collect();
             Cell::text(names.join(", "))
         }),
-        (drop(1, "jobs", "Jobs"), |one| {
-            Cell::Count(one.digest.items.iter().map(|item| item.jobs.rows.len() as u64).sum())
-        }),
+        (drop(1, "jobs", "Jobs"), |one| Cell::Count(jobs(one).len() as u64)),
         (drop(2, "step", "Time"), |one| {
             one.steps.iter().max().map_or(Cell::Missing, |step| Cell::Count((*step).into()))
         }),
         (always("billing_hours_wasted", "Billing h wasted"), |one| {
-            Cell::number(one.digest.items.iter().map(|item| item.billing_hours).sum())
+            Cell::number(jobs(one).into_values().flatten().reduce(|sum, more| sum + more))
         }),
     ];
     let mut sheet = Sheet::new("told", title, fields, planned);
     sheet.top = 0;
     sheet
+}
+
+/// The jobs of a digest with what they wasted. Several rules may find the same job: the largest waste counts.
+fn jobs(one: &Planned) -> BTreeMap<(&str, &str), Option<f64>> {
+    let mut all = BTreeMap::new();
+    for item in &one.digest.items {
+        let at = |key: &str| item.jobs.columns.iter().position(|column| column.key == key);
+        let (Some(job), Some(wasted)) = (at("job"), at("billing_hours_wasted")) else { continue };
+        for row in &item.jobs.rows {
+            let Some(Cell::Text(job)) = row.get(job) else { continue };
+            let wasted = row.get(wasted).and_then(Cell::figure);
+            let known: &mut Option<f64> =
+                all.entry((item.cluster.as_str(), job.as_str())).or_insert(None);
+            // None is less than any figure.
+            if wasted > *known {
+                *known = wasted;
+            }
+        }
+    }
+    all
 }
 
 /// One line for each finding that nobody is told of, and why.

@@ -158,14 +158,18 @@ impl Store {
         self.ask(work).await
     }
 
-    /// The notices since `from`, the oldest first.
+    /// The notices since `from`, the oldest first, without those whose mails were refused by all and are
+    /// not tried again: nobody was told by them.
     ///
     /// # Errors
     /// If they cannot be read.
     pub async fn notices(&self, from: Timestamp) -> Result<Vec<Notice>, StoreError> {
         let pool = self.pool().await?;
         let question = format!(
-            "SELECT {COLUMNS} FROM notice WHERE told_at >= $1 \
+            "SELECT {COLUMNS} FROM notice n WHERE told_at >= $1 AND NOT (\
+             EXISTS (SELECT 1 FROM delivery d WHERE d.message = n.message) \
+             AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.message = n.message \
+             AND d.state <> 'given-up')) \
              ORDER BY told_at, user_name, instance, cluster"
         );
         let asked = sqlx::query_as(sqlx::AssertSqlSafe(question)).bind(from.get());
@@ -294,5 +298,20 @@ mod tests {
         let mails = [mail("m1", &["alice@a.org"])];
         assert!(!store.plan(&[notice("a", "m1")], &mails, at(6)).await.unwrap());
         assert!(store.plan(&[notice("a", "m1")], &mails, at(7)).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_mail_that_everybody_refused_told_nobody() {
+        let (_dir, store) = store().await;
+        let mails = [mail("m1", &["alice@a.org"])];
+        assert!(store.plan(&[notice("a", "m1")], &mails, at(0)).await.unwrap());
+        assert_eq!(store.notices(at(-1)).await.unwrap().len(), 1);
+        let due = store.due(at(0)).await.unwrap();
+        assert!(store.begin_delivery(&due[0], at(0)).await.unwrap());
+        store.end_delivery(&due[0], Fate::GivenUp, "550", at(0), at(0)).await.unwrap();
+        assert!(store.notices(at(-1)).await.unwrap().is_empty());
+        // But it is not tried anew before the quiet time is over.
+        let again = [mail("m2", &["alice@a.org"])];
+        assert!(!store.plan(&[notice("a", "m2")], &again, at(1)).await.unwrap());
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection, Executor, SqlSafeStr};
 
 use super::error::{self, StoreError, Trouble};
@@ -28,6 +28,10 @@ const TIMEOUTS: &str = "-c statement_timeout=15s -c lock_timeout=5s \
 
 /// Questions at a time. SQLite has one writer, and readers are few.
 const MOST: u32 = 4;
+
+/// How often tables are made, and how long after the last time.
+const TRIES: u32 = 10;
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// Every migration: its number, what it brings, its text.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
@@ -113,8 +117,16 @@ impl Open {
     }
 
     async fn migrated(self) -> Result<Open, Trouble> {
-        let done = migrator().run(&self.pool).await;
-        if let Err(error) = done {
+        let mut tries = 0;
+        while let Err(error) = migrator().run(&self.pool).await {
+            // Of several that open a new file one makes the tables, and the others find them made.
+            tries += 1;
+            if tries < TRIES
+                && matches!(error, MigrateError::ExecuteMigration(..) | MigrateError::Execute(_))
+            {
+                tokio::time::sleep(AGAIN).await;
+                continue;
+            }
             self.close().await;
             return Err(error::of_migration(error, newest()));
         }

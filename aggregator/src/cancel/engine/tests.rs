@@ -111,7 +111,7 @@ impl Stage {
             .iter()
             .map(|case| ((case.key.cluster.clone(), case.key.job, case.key.submitted), "x".into()))
             .collect();
-        let sight = Sight { idle, busy: Vec::new(), running };
+        let sight = Sight { idle, running, ..Sight::default() };
         let lines = self.engine.pass(&sight, at(minute)).await.unwrap();
         lines.into_iter().map(|line| line.came).collect()
     }
@@ -354,7 +354,7 @@ async fn a_job_that_works_after_the_signal_lives_and_one_that_saves_its_work_doe
     saving.used.io = saving.used.io.map(|(_, seconds)| (1e12, seconds));
     let busy = vec![case(8, 126).key];
     let running = [7, 8].map(|job| (("c1".to_owned(), job, Timestamp::new(START)), "x".to_owned()));
-    let sight = Sight { idle: vec![saving], busy, running: running.into() };
+    let sight = Sight { idle: vec![saving], busy, running: running.into(), ..Sight::default() };
     let came = stage.engine.pass(&sight, at(126)).await.unwrap();
     assert_eq!(came[0].came, Came::Done("spared: it works again"));
     assert_eq!(came[1].came, Came::Done("cancelled"));
