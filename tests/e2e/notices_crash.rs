@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use steward_tests::wait;
 
-use crate::notices::{ALWAYS, PATIENCE, Site, command, wasteful};
+use crate::notices::{ALWAYS, EMAIL, PATIENCE, Site, command, wasteful};
 
 /// Killed at any moment and run again: nobody gets two mails, and whoever got none is listed.
 #[test]
@@ -101,17 +101,7 @@ fn check_rounds(site: &Site, rounds: usize) -> usize {
 }
 
 fn again(config: &Path) -> Command {
-    let all = [
-        "evaluate",
-        "--no-collect",
-        "--json",
-        "--days",
-        "1",
-        "--email",
-        "--rule",
-        "excessive-time-cpu",
-    ];
-    let mut command = command(config, &all);
+    let mut command = command(config, &EMAIL);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
 }

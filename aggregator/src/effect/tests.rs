@@ -10,7 +10,7 @@ fn notice(user: &str, days_ago: i64) -> Notice {
         cluster: "c1".to_owned(),
         at: Timestamp::new(NOW - days_ago * DAY - 3 * HOUR),
         step: 1,
-        jobs: 1,
+        jobs: Some(1),
         wasted: None,
         message: String::new(),
     }

@@ -83,7 +83,8 @@ pub fn read(
                 }
             };
             for ((cluster, partitions, at), jobs) in mails {
-                let jobs = jobs.counted.max(jobs.named.len() as u64);
+                // A log of mails, not of jobs, does not say how many they were about.
+                let jobs = Some(jobs.counted.max(jobs.named.len() as u64)).filter(|jobs| *jobs > 0);
                 for instance in instances_of(id, &cluster, &partitions, instances) {
                     let key = (instance.clone(), user.clone(), cluster.clone(), at);
                     let (rule, user, cluster) = (id.to_owned(), user.clone(), cluster.clone());
@@ -93,7 +94,7 @@ pub fn read(
                     notices
                         .entry(key)
                         // Two of its alerts may have become one of ours.
-                        .and_modify(|known| known.jobs += jobs)
+                        .and_modify(|known| known.jobs = known.jobs.zip(jobs).map(|(a, b)| a + b))
                         .or_insert(one);
                 }
             }
@@ -306,7 +307,7 @@ mod tests {
     }
 
     /// Instance, user, cluster, time, step and jobs.
-    fn shown(found: &Violations) -> Vec<(String, String, i64, u32, u64)> {
+    fn shown(found: &Violations) -> Vec<(String, String, i64, u32, Option<u64>)> {
         let one = |one: &Notice| {
             (
                 format!("{}@{}", one.instance, one.cluster),
@@ -319,14 +320,15 @@ mod tests {
         found.notices.iter().map(one).collect()
     }
 
+    /// Nobody is told of no job: 0 stands for a number that the log does not have.
     fn line(
         instance: &str,
         user: &str,
         at: i64,
         step: u32,
         jobs: u64,
-    ) -> (String, String, i64, u32, u64) {
-        (instance.to_owned(), user.to_owned(), at, step, jobs)
+    ) -> (String, String, i64, u32, Option<u64>) {
+        (instance.to_owned(), user.to_owned(), at, step, Some(jobs).filter(|jobs| *jobs > 0))
     }
 
     #[test]
@@ -452,7 +454,7 @@ mod tests {
             cluster: "c".to_owned(),
             at: Timestamp::new(at),
             step: 0,
-            jobs: 1,
+            jobs: Some(1),
             wasted: None,
             message: String::new(),
         };

@@ -48,7 +48,7 @@ impl Planned {
                     cluster: item.cluster.clone(),
                     at,
                     step: *step,
-                    jobs: item.jobs.rows.len() as u64,
+                    jobs: Some(item.jobs.rows.len() as u64),
                     wasted: item.billing_hours,
                     message: message.to_owned(),
                 };

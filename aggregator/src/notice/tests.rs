@@ -50,7 +50,7 @@ fn notice(user: &str, instance: &str, at: Timestamp) -> Notice {
         cluster: "c1".to_owned(),
         at,
         step: 1,
-        jobs: 1,
+        jobs: Some(1),
         wasted: None,
         message: String::new(),
     }

@@ -173,7 +173,7 @@ pub fn calendar(
             Cell::text(&one.instance),
             Cell::text(&one.cluster),
             Cell::Count(one.step.into()),
-            Cell::Count(one.jobs),
+            one.jobs.map_or(Cell::Missing, Cell::Count),
             Cell::number(one.wasted),
             Cell::text(&one.rule),
             Cell::text(&one.message),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sqlx::AnyConnection;
 use steward_common::time::Timestamp;
 
 use super::post::{Mail, insert};
@@ -22,15 +23,15 @@ pub struct Notice {
     pub at: Timestamp,
     /// The how manieth in a row, from 1 on.
     pub step: u32,
-    /// How many jobs it is about.
-    pub jobs: u64,
+    /// How many jobs it is about, where that is known.
+    pub jobs: Option<u64>,
     /// Billing hours of no use, where that is known.
     pub wasted: Option<f64>,
     /// The mail that tells it; empty if it came from elsewhere.
     pub message: String,
 }
 
-type Row = (String, String, String, String, i64, i64, i64, Option<f64>, String);
+type Row = (String, String, String, String, i64, i64, Option<i64>, Option<f64>, String);
 
 const COLUMNS: &str = "instance, rule, user_name, cluster, told_at, step, jobs, wasted, message";
 
@@ -44,11 +45,32 @@ impl Notice {
             cluster,
             at: Timestamp::new(at),
             step: u32::try_from(step).unwrap_or(1),
-            jobs: u64::try_from(jobs).unwrap_or(0),
+            jobs: jobs.and_then(|jobs| u64::try_from(jobs).ok()),
             wasted,
             message,
         }
     }
+}
+
+/// Adds a notice to a change that is under way, unless it is there; gives how many are new.
+async fn add(change: &mut AnyConnection, notice: &Notice) -> Result<u64, sqlx::Error> {
+    let added = sqlx::query(
+        "INSERT INTO notice (instance, rule, user_name, cluster, told_at, step, jobs, wasted, message) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+         ON CONFLICT (instance, user_name, cluster, told_at) DO NOTHING",
+    )
+    .bind(&notice.instance)
+    .bind(&notice.rule)
+    .bind(&notice.user)
+    .bind(&notice.cluster)
+    .bind(notice.at.get())
+    .bind(i64::from(notice.step))
+    .bind(notice.jobs.and_then(|jobs| i64::try_from(jobs).ok()))
+    .bind(notice.wasted)
+    .bind(&notice.message)
+    .execute(change)
+    .await?;
+    Ok(added.rows_affected())
 }
 
 impl Store {
@@ -86,21 +108,7 @@ impl Store {
                     change.rollback().await?;
                     return Ok(false);
                 }
-                sqlx::query(
-                    "INSERT INTO notice (instance, rule, user_name, cluster, told_at, step, jobs, \
-                     wasted, message) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-                )
-                .bind(&notice.instance)
-                .bind(&notice.rule)
-                .bind(&notice.user)
-                .bind(&notice.cluster)
-                .bind(at.get())
-                .bind(i64::from(notice.step))
-                .bind(i64::try_from(notice.jobs).unwrap_or(i64::MAX))
-                .bind(notice.wasted)
-                .bind(&notice.message)
-                .execute(&mut *change)
-                .await?;
+                add(&mut change, &Notice { at, ..notice.clone() }).await?;
             }
             for mail in mails {
                 insert(&mut change, mail, at).await?;
@@ -121,23 +129,7 @@ impl Store {
         let work = async {
             let mut new = 0;
             for notice in notices {
-                let added = sqlx::query(
-                    "INSERT INTO notice (instance, rule, user_name, cluster, told_at, step, jobs, \
-                     wasted, message) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
-                     ON CONFLICT (instance, user_name, cluster, told_at) DO NOTHING",
-                )
-                .bind(&notice.instance)
-                .bind(&notice.rule)
-                .bind(&notice.user)
-                .bind(&notice.cluster)
-                .bind(notice.at.get())
-                .bind(i64::from(notice.step))
-                .bind(i64::try_from(notice.jobs).unwrap_or(i64::MAX))
-                .bind(notice.wasted)
-                .bind(&notice.message)
-                .execute(&mut *change)
-                .await?;
-                new += added.rows_affected();
+                new += add(&mut change, notice).await?;
                 sqlx::query(
                     "INSERT INTO notice_gate (instance, user_name, cluster, told_at) \
                      VALUES ($1, $2, $3, $4) \
@@ -197,7 +189,7 @@ mod tests {
             cluster: "c1".to_owned(),
             at: at(0),
             step: 1,
-            jobs: 3,
+            jobs: Some(3),
             wasted: Some(1.5),
             message: message.to_owned(),
         };

@@ -172,7 +172,10 @@ mod tests {
         let notices = store.notices(Timestamp::new(0)).await.unwrap();
         let shown: Vec<_> =
             notices.iter().map(|one| (one.instance.as_str(), one.step, one.jobs)).collect();
-        assert_eq!(shown, [("low-cpu-efficiency", 1, 40), ("low-cpu-efficiency", 2, 7)]);
+        assert_eq!(
+            shown,
+            [("low-cpu-efficiency", 1, Some(40)), ("low-cpu-efficiency", 2, Some(7))]
+        );
         let how = How { dry_run: false, json: false };
         let said = run(&from, TimeZone::UTC, how, &config).await.unwrap().text;
         for line in [

@@ -32,7 +32,7 @@ CREATE TABLE notice (
     told_at BIGINT NOT NULL,
     rule TEXT NOT NULL,
     step BIGINT NOT NULL,
-    jobs BIGINT NOT NULL,
+    jobs BIGINT,
     wasted DOUBLE PRECISION,
     message TEXT NOT NULL,
     PRIMARY KEY (instance, user_name, cluster, told_at)
