@@ -227,3 +227,37 @@ impl Run {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    /// SARC's counter has nanoseconds: 0, 30e9 and 90e9 of them. What was busy on average and at most
+    /// is made of these, and judged by `irregular-cpu`.
+    #[test]
+    fn n8_one_core_is_busy_in_the_first_half_minute_and_two_in_the_second() {
+        let (start, mut run) = (Instant::now(), Run::new(None, None));
+        let scans = [(0, 0), (30, 30_000_000_000), (60, 90_000_000_000)];
+        let busy = scans.map(|(at, nanos)| {
+            run.rate(Some(Duration::from_nanos(nanos)), start + seconds(at), true, seconds(1))
+        });
+        assert_eq!(busy, [None, Some(1.0), Some(2.0)]);
+    }
+
+    #[test]
+    fn a_look_between_scans_tells_the_rate_of_the_scan_before_and_a_counter_that_fell_is_no_use() {
+        let (start, mut run) = (Instant::now(), Run::new(None, None));
+        let mut rate =
+            |at, cpu, full| run.rate(Some(seconds(cpu)), start + seconds(at), full, seconds(1));
+        assert_eq!(rate(0, 0, true), None);
+        assert_eq!(rate(10, 20, false), Some(2.0), "a new job's, since its first scan");
+        assert_eq!(rate(30, 30, true), Some(1.0), "since the scan before, not the look");
+        assert_eq!(rate(40, 70, false), Some(1.0));
+        assert_eq!(rate(60, 20, true), Some(0.0));
+        assert_eq!(run.rate(None, start + seconds(90), true, seconds(1)), None);
+    }
+}

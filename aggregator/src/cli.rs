@@ -28,6 +28,7 @@ Examples:
   steward config check           which settings hold
   steward rules                  what jobs are judged by; 'steward rules NAME' explains one
   steward backtest --rule NAME   who would have been told by a rule over the last months
+  steward bank info ACCOUNT      what an account may use, and what is left
   steward exporter --once        what each cluster has: allocated, idle or unusable, and why
   steward serve                  the service: see deploy/systemd/steward.service
   steward service status         how the service of this machine does"

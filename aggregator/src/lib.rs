@@ -4,6 +4,7 @@ pub mod actor;
 pub mod analyze;
 pub mod archive;
 pub mod backtest;
+pub mod bank;
 pub mod cancel;
 pub mod cli;
 pub mod collect;

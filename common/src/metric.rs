@@ -1,6 +1,6 @@
 //! THE CATALOGUE: every metric that Steward exports, agreed once: [`CATALOGUE`] is what agents
 //! export, [`CENTRE`] what the central service says about itself, [`cluster::CLUSTER`] what it says
-//! about clusters, [`rules::RULES`] about what rules find, [`compatible`] the same about clusters in
+//! about clusters, [`rules::RULES`] about what rules find, [`bank::BANK`] about the bank, [`compatible`] the same about clusters in
 //! the words of other exporters.
 //!
 //! The agent's collectors, the dashboards, PromQL in the centre and the documentation obey these
@@ -129,6 +129,7 @@ macro_rules! catalogue {
     };
 }
 
+pub mod bank;
 pub mod cluster;
 pub mod compatible;
 pub mod rules;
@@ -341,7 +342,13 @@ pub fn find(name: &str) -> Option<&'static MetricDef> {
 
 /// Every metric of a name of our own.
 pub fn own() -> impl Iterator<Item = &'static MetricDef> {
-    CATALOGUE.iter().chain(CENTRE).chain(cluster::CLUSTER).chain(rules::RULES).copied()
+    CATALOGUE
+        .iter()
+        .chain(CENTRE)
+        .chain(cluster::CLUSTER)
+        .chain(rules::RULES)
+        .chain(bank::BANK)
+        .copied()
 }
 
 #[cfg(test)]

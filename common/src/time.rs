@@ -8,6 +8,10 @@ use crate::slurm::number::digits;
 
 const EXPECTED: &str = "seconds since 1970 such as 1794811575, or Unknown";
 
+/// The first moment of the year 9999. What lies behind has no date that anybody could write, and is
+/// damage.
+const TOO_LATE: i64 = 253_370_764_800;
+
 /// Seconds since 1970-01-01T00:00:00Z. How people read it (which day, which zone) is not its
 /// business.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,11 +54,11 @@ impl Timestamp {
     /// # Errors
     /// If the text is neither a time nor the statement that there is none.
     pub fn from_slurm(text: &str) -> Result<Option<Timestamp>, ParseError> {
-        if matches!(text, "" | "Unknown" | "None" | "N/A" | "0") {
-            return Ok(None);
-        }
-        match digits(text).and_then(|seconds| i64::try_from(seconds).ok()) {
+        let seconds = digits(text).and_then(|seconds| i64::try_from(seconds).ok());
+        match seconds.filter(|seconds| *seconds < TOO_LATE) {
+            Some(_) if text == "0" => Ok(None),
             Some(seconds) => Ok(Some(Timestamp(seconds))),
+            None if matches!(text, "" | "Unknown" | "None" | "N/A") => Ok(None),
             None => Err(ParseError::new("time", text, EXPECTED)),
         }
     }
@@ -77,7 +81,15 @@ mod tests {
             assert_eq!(Timestamp::from_slurm(text), Ok(None), "{text:?}");
         }
         assert_eq!(Timestamp::from_slurm("1794811575"), Ok(Some(Timestamp(1_794_811_575))));
-        for text in ["-1", "2026-11-16T00:00:00", "1.5", "99999999999999999999"] {
+        assert_eq!(Timestamp::from_slurm("253370764799"), Ok(Some(Timestamp(TOO_LATE - 1))));
+        for text in [
+            "-1",
+            "2026-11-16T00:00:00",
+            "1.5",
+            "99999999999999999999",
+            "253370764800",
+            "9300000000000000",
+        ] {
             assert!(Timestamp::from_slurm(text).is_err(), "{text:?}");
         }
     }

@@ -15,6 +15,8 @@ CLUSTERS=1
 SLURM_ONLY=no
 PORTS=${STEWARD_TESTBED_PORTS:-16000}
 PREFIX=${STEWARD_TESTBED_NODES:-n}
+# What slurmctld holds jobs to; tests of the bank start it with another. It reads that when it starts.
+ENFORCE=${STEWARD_TESTBED_ENFORCE:-associations,limits,qos,safe}
 
 check_shape() {
     # Whole thousands, because ports of nodes are written as thousands and number.
@@ -141,7 +143,7 @@ render() {
     local text key
     text=$(<"$PARTS/$1.in")
     for key in NODE_LINES DIR CLUSTER SLURMCTLD HOST CGROUP DB_PASSWORD MARIADB_PORT CONTROL_PORT SLURMDBD_PORT PREFIX \
-        THOUSANDS SMTP_PORT PROMETHEUS_PORT PUSHGATEWAY_PORT ALERTMANAGER_PORT; do
+        ENFORCE THOUSANDS SMTP_PORT PROMETHEUS_PORT PUSHGATEWAY_PORT ALERTMANAGER_PORT; do
         text=${text//"@$key@"/"${!key}"}
     done
     (umask 077 && printf '%s\n' "$text" >"$2.new")

@@ -64,11 +64,12 @@ nodes_are_well() {
     ((count == ${#NODES[@]}))
 }
 
+# A slurmctld that is started anew asks each node once, and one that did not hear it only after a third of SlurmdTimeout.
 await_nodes() {
-    within 60 nodes_are_well || {
+    within 150 nodes_are_well || {
         node_states >&2 || true
         tail -n 5 "$DIR"/log/slurmd-*.log >&2
-        fail 'the nodes were not ready within 60 s'
+        fail 'the nodes were not ready within 150 s'
     }
     local node state
     while read -r node state; do

@@ -1,9 +1,7 @@
 //! The dashboard of a cluster, alive on a real Prometheus.
 
-use std::time::{Duration, Instant};
-
-use steward_tests::dashboard::{dashboards, fill};
-use steward_tests::prometheus::{self, Prometheus};
+use steward_tests::dashboard::{dashboards, fill, must_answer};
+use steward_tests::prometheus::Prometheus;
 use steward_tests::slurm::{self, submit};
 use steward_tests::testbed::USERS;
 
@@ -32,7 +30,7 @@ fn every_query_of_the_dashboard_finds_series() {
     }
     let _restore = Restore(out);
     let board = dashboards().into_iter().find(|one| one.file == "cluster.json").unwrap();
-    let mut pending: Vec<(String, String)> = board
+    let pending: Vec<(String, String)> = board
         .queries()
         .into_iter()
         .map(|query| {
@@ -43,14 +41,5 @@ fn every_query_of_the_dashboard_finds_series() {
         // Nothing was collected, so no GPU-years are known.
         .filter(|(_, text)| !text.contains("steward_gpu_years_used"))
         .collect();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !pending.is_empty() && Instant::now() < deadline {
-        pending.retain(|(place, text)| {
-            let found = prometheus::query_at(prometheus.url(), text)
-                .unwrap_or_else(|error| panic!("{place}: {error}"));
-            !found.iter().any(|series| series.value.1.parse().is_ok_and(f64::is_finite))
-        });
-        std::thread::sleep(Duration::from_millis(500));
-    }
-    assert!(pending.is_empty(), "no series: {pending:#?}");
+    must_answer(prometheus.url(), pending);
 }

@@ -5,6 +5,7 @@
 /// A name in every test's path, for filters.
 #[path = "."]
 mod cluster {
+    mod bank;
     mod control;
     mod dashboard;
     mod nodes;

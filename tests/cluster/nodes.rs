@@ -59,9 +59,12 @@ fn nodes_that_are_drained_down_or_reserved_are_unusable_and_the_rest_adds_up() {
     assert_eq!(told["node"]["cpus"]["unusable"]["drain"], 5);
     assert_eq!(told["jobs"], serde_json::json!([job.id.parse::<u32>().unwrap()]));
 
-    scontrol(&["update", &format!("nodename={second}"), "state=down", "reason=dead"]);
-    stage.agrees("another is down");
-    assert_eq!(unusable(&stage, "cpus", "down"), 8);
+    // A slurmd that was started a moment ago may still register: then the node comes back, and goes down again.
+    wait::until_true("all of another is down", PATIENCE, || {
+        scontrol(&["update", &format!("nodename={second}"), "state=down", "reason=dead"]);
+        stage.agrees("another is down");
+        unusable(&stage, "cpus", "down") == 8
+    });
 
     for name in [&first, &second] {
         scontrol(&["update", &format!("nodename={name}"), "state=resume"]);
@@ -112,6 +115,7 @@ fn gpus_and_memory_beside_a_full_cpu_and_cpus_beside_full_memory_are_stranded() 
 fn a_node_whose_slurmd_died_does_not_respond() {
     let stage = take("");
     let second = node(2);
+    let repair = control::Repair;
     control::signal(&format!("slurmd@{second}"), nix::sys::signal::Signal::SIGKILL);
     // slurmctld notices when it has something to say to it.
     let job = submit(USERS[0], &["-w", &second], "#!/bin/sh\nsleep 600\n");
@@ -122,7 +126,7 @@ fn a_node_whose_slurmd_died_does_not_respond() {
     stage.agrees("a slurmd is dead");
     assert!(unusable(&stage, "cpus", "not_responding") > 0);
     job.cancel();
-    control::repair();
+    drop(repair);
     wait::until_true("the node responds", PATIENCE * 2, || {
         stage.service.metrics().value("steward_node_flag", &flag).is_none()
     });

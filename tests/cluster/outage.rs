@@ -39,9 +39,10 @@ fn what_is_known_stays(stage: &Stage, down: &str, up: &str) {
 fn a_slurmctld_that_was_killed_makes_nothing_vanish() {
     let stage = take("");
     stage.agrees("before");
+    let repair = control::Repair;
     control::signal("slurmctld2", Signal::SIGKILL);
     what_is_known_stays(&stage, CLUSTERS[1], CLUSTERS[0]);
-    control::repair();
+    drop(repair);
     stage.answered(CLUSTERS[1], true);
     stage.agrees("it is back");
 }

@@ -55,6 +55,7 @@ fn a_job_is_told_from_slurmctld_then_from_the_store_then_from_the_archive() {
     assert_eq!(ended["job"]["job_name"], "told");
 
     // slurmctld forgets its jobs with its state.
+    let repair = control::Repair;
     control::signal("slurmctld2", Signal::SIGKILL);
     let state = format!("{}/slurmctld2", Testbed::get().value("STEWARD_TESTBED_DIR"));
     for name in ["job_state", "job_state.old"] {
@@ -65,7 +66,7 @@ fn a_job_is_told_from_slurmctld_then_from_the_store_then_from_the_archive() {
         }
     }
     stage.answered("steward2", false);
-    control::repair();
+    drop(repair);
     stage.answered("steward2", true);
     let told = wait::until("slurmctld has forgotten it", PATIENCE, || {
         let (_, told) = stage.api(&path);

@@ -10,6 +10,7 @@ use steward_tests::service::Service;
 use steward_tests::testbed::Testbed;
 use steward_tests::{http, shared, wait};
 
+use super::control;
 use super::truth::{self, Classes};
 
 /// The two clusters.
@@ -33,6 +34,8 @@ pub fn take(more: &str) -> Stage {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let alone = Testbed::get().value("STEWARD_TESTBED_SLURM_ONLY");
     assert_eq!(alone, "yes", "this testbed may be somebody else's: see tests/run");
+    // Who was here before may have failed to put everything back.
+    control::repair();
     let dir = shared::directory();
     let archive = dir.path().join("archive");
     // Also for users, whose environment has none.

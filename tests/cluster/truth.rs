@@ -112,7 +112,9 @@ pub fn queue(cluster: &str) -> (BTreeMap<String, u64>, BTreeMap<String, u64>) {
         let (state, reason) = line.split_once('|').unwrap();
         *states.entry(state.to_lowercase()).or_default() += 1;
         if state == "PENDING" {
-            *reasons.entry(reason.trim().to_owned()).or_default() += 1;
+            // `ReqNodeNotAvail, UnavailableNodes:n2`: which nodes those are is no reason of its own.
+            let reason = reason.split(':').next().unwrap_or_default().trim();
+            *reasons.entry(reason.to_owned()).or_default() += 1;
         }
     }
     (states, reasons)

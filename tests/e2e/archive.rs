@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use steward_common::slurm::sacct::{Field, Layout};
 use steward_tests::archive::records;
 use steward_tests::service;
-use steward_tests::slurm::{Job, run, submit};
+use steward_tests::slurm::{Job, run, run as slurm_run, submit};
 use steward_tests::testbed::Testbed;
 use steward_tests::wait;
 
@@ -48,9 +48,21 @@ fn archived<T>(data: &Path, what: &str, mut look: impl FnMut(&[Record]) -> Optio
     })
 }
 
-/// Collects until the job's one run is there, has ended, and Slurm has its use.
+/// Collects until the archive has what is asked for of a job, the job's steps are over, and what is
+/// known of them is collected: slurmdbd hears of their ends a moment before or after that of the job.
+fn settled<T>(data: &Path, job: &Job, look: impl Fn(&[Record]) -> Option<T>) -> T {
+    let what = format!("job {} in the archive", job.id);
+    archived(data, &what, &look);
+    wait::until_true(&format!("job {} and its steps end", job.id), PATIENCE, || {
+        let ends = run("sacct", &["-nPD", "-j", &job.id, "-o", "End"]);
+        !ends.is_empty() && ends.lines().all(|end| end != "Unknown")
+    });
+    archived(data, &what, look)
+}
+
+/// The job's one run, when it has ended.
 fn ended(data: &Path, job: &Job) -> Record {
-    archived(data, &format!("job {} in the archive", job.id), |all| {
+    settled(data, job, |all| {
         let run = runs(all, &job.id).pop()?;
         (run["is_complete"] == "true").then_some(run)
     })
@@ -62,6 +74,50 @@ fn number(record: &Record, column: &str) -> f64 {
 
 fn near(found: f64, expected: f64) -> bool {
     (found - expected).abs() <= 1e-6 * expected.abs().max(1.0)
+}
+
+/// A time as Slurm writes it, in seconds.
+fn seconds(text: &str) -> f64 {
+    let (days, time) = text.split_once('-').unwrap_or(("0", text));
+    let parts = time.split(':').map(|part| part.parse::<f64>().unwrap());
+    parts.fold(0.0, |sum, part| sum * 60.0 + part) + 86_400.0 * days.parse::<f64>().unwrap()
+}
+
+/// Holds a run against what sacct says of it, asked and read here in another way.
+fn assert_accounted(run: &Record) {
+    let id = &run["job_id_raw"];
+    let fields = "JobIDRaw,Submit,Start,End,ElapsedRaw,AllocCPUS,ExitCode,TotalCPU,AllocNodes";
+    let args = ["SLURM_TIME_FORMAT=%s", "sacct", "-nPD", "-j", id, "-o", fields];
+    let text = slurm_run("env", &args);
+    let (mut own, mut steps) = (Vec::new(), Vec::new());
+    for line in text.lines() {
+        let row: Vec<&str> = line.split('|').collect();
+        if row[0] == id {
+            own.push(row);
+        } else if row[0].starts_with(&format!("{id}."))
+            && own.last().is_some_and(|own| own[1] == run["submit_time"])
+        {
+            steps.push(row);
+        }
+    }
+    let own = own
+        .into_iter()
+        .find(|own| own[1] == run["submit_time"])
+        .unwrap_or_else(|| panic!("{text}"));
+    let known =
+        |text: &str| if text.parse::<u64>().is_ok() { text.to_owned() } else { "null".to_owned() };
+    assert_eq!((&run["start_time"], &run["end_time"]), (&known(own[2]), &known(own[3])), "{text}");
+    assert_eq!(run["elapsed_seconds"], own[4], "{text}");
+    if own[8] != "0" {
+        assert_eq!(run["alloc_cpus"], own[5], "{text}");
+    }
+    let (code, signal) = own[6].split_once(':').unwrap();
+    assert_eq!((&*run["exit_code"], &*run["exit_signal"]), (code, signal), "{text}");
+    let of_steps: f64 = steps.iter().map(|step| seconds(step[7])).sum();
+    let cpu = if steps.is_empty() { seconds(own[7]) } else { of_steps };
+    let found = run["total_cpu_seconds"].parse().unwrap_or(0.0);
+    assert!((cpu - found).abs() < 0.01, "{found} s of CPU in the archive, {cpu} by sacct: {text}");
+    assert_eq!(run["steps"], steps.len().to_string(), "{text}");
 }
 
 #[test]
@@ -105,10 +161,7 @@ fn what_a_job_did_is_what_the_archive_says() {
     let wait = number(&run, "start_time") - number(&run, "submit_time");
     assert_eq!(number(&run, "wait_seconds"), wait);
     // And by another source: what sacct itself says of the job.
-    let total = job.sacct("TotalCPU").into_iter().next().unwrap();
-    let (minutes, seconds) = total.split_once(':').unwrap();
-    let total = 60.0 * minutes.parse::<f64>().unwrap() + seconds.parse::<f64>().unwrap();
-    assert!((total - cpu).abs() < 0.01, "sacct says {total}, the archive {cpu}");
+    assert_accounted(&run);
 }
 
 #[test]
@@ -134,19 +187,27 @@ fn every_way_to_end_is_told_apart() {
     held.cancel();
     let run = ended(data.path(), &failed);
     assert_eq!((&*run["state"], &*run["exit_code"]), ("FAILED", "3"));
+    assert_accounted(&run);
     let run = ended(data.path(), &stopped);
     assert_eq!(run["state"], "CANCELLED");
+    assert_eq!(run["cancelled_by_uid"], "0", "root cancelled it");
     assert_ne!(run["start_time"], "null");
+    assert_accounted(&run);
     let run = ended(data.path(), &held);
     assert_eq!(run["state"], "CANCELLED");
     // It never had anything, so it used and wasted nothing.
     assert_eq!((&*run["start_time"], &*run["node_list"]), ("null", "null"));
     assert_eq!((&*run["alloc_cpus"], &*run["cpu_efficiency"]), ("0", "null"));
+    assert_eq!((number(&run, "cpu_hours_reserved"), &*run["elapsed_seconds"]), (0.0, "0"));
     let run = ended(data.path(), &greedy);
     assert_eq!(run["state"], "OUT_OF_MEMORY");
+    assert_eq!(number(&run, "req_mem_mb"), 60.0);
+    assert_accounted(&run);
     let run = ended(data.path(), &late);
     assert_eq!(run["state"], "TIMEOUT");
     assert!(number(&run, "time_limit_use") >= 100.0);
+    assert!((60.0..180.0).contains(&number(&run, "elapsed_seconds")), "{run:?}");
+    assert_accounted(&run);
     // By now it is too late for it to start.
     steward_tests::slurm::run("scontrol", &["release", &missed.id]);
     let run = ended(data.path(), &missed);
@@ -167,7 +228,8 @@ fn work_in_steps_arrays_and_parts_is_counted_where_it_was_done() {
     assert!((4.0..6.5).contains(&cpu), "{cpu} s of CPU for twice 2");
     // batch, extern and two of srun.
     assert_eq!(run["steps"], "4");
-    let tasks = archived(data.path(), "both tasks of the array", |all| {
+    assert_accounted(&run);
+    let tasks = settled(data.path(), &array, |all| {
         let of_array = |run: &&Record| run["array_job_id"] == array.id;
         let done: Vec<Record> = all.iter().filter(of_array).cloned().collect();
         let over = done.iter().filter(|run| run["is_complete"] == "true").count();
@@ -177,7 +239,8 @@ fn work_in_steps_arrays_and_parts_is_counted_where_it_was_done() {
     shown.sort_unstable();
     assert_eq!(shown, [format!("{}_3", array.id), format!("{}_5", array.id)]);
     assert_ne!(tasks[0]["job_id_raw"], tasks[1]["job_id_raw"]);
-    let parts = archived(data.path(), "both parts of the heterogeneous job", |all| {
+    tasks.iter().for_each(assert_accounted);
+    let parts = settled(data.path(), &het, |all| {
         let of_het = |run: &&Record| run["het_job_id"] == het.id && run["is_complete"] == "true";
         let parts: Vec<Record> = all.iter().filter(of_het).cloned().collect();
         (parts.len() == 2).then_some(parts)
@@ -186,6 +249,7 @@ fn work_in_steps_arrays_and_parts_is_counted_where_it_was_done() {
         parts.iter().map(|run| (run["het_offset"].as_str(), run["req_cpus"].as_str())).collect();
     given.sort_unstable();
     assert_eq!(given, [("0", "1"), ("1", "2")]);
+    parts.iter().for_each(assert_accounted);
 }
 
 #[test]
@@ -201,7 +265,7 @@ fn a_requeued_job_has_two_runs() {
     let first = archived(data.path(), "the first run", |all| runs(all, &job.id).pop());
     assert_eq!((&*first["is_complete"], &*first["restart"]), ("false", "0"));
     run("scontrol", &["requeue", &job.id]);
-    let both = archived(data.path(), "both runs", |all| {
+    let both = settled(data.path(), &job, |all| {
         let runs = runs(all, &job.id);
         let over = runs.iter().all(|run| run["is_complete"] == "true");
         (runs.len() == 2 && over).then_some(runs)
@@ -209,6 +273,7 @@ fn a_requeued_job_has_two_runs() {
     assert_eq!([&*both[0]["restart"], &*both[1]["restart"]], ["0", "1"]);
     assert_eq!([&*both[0]["state"], &*both[1]["state"]], ["REQUEUED", "COMPLETED"]);
     assert!(number(&both[0], "end_time") <= number(&both[1], "start_time"));
+    both.iter().for_each(assert_accounted);
 }
 
 /// A whole row of a job that never was, as sacct would print it.

@@ -17,7 +17,7 @@ const REBUILD: [&str; 2] = ["archive", "rebuild"];
 /// One of those with most jobs.
 const FORGET: [&str; 4] = ["archive", "forget-user", "user000", "--yes"];
 /// How many are killed of each command.
-const KILLED: [usize; 3] = [80, 60, 60];
+const KILLED: usize = 200;
 /// How many tries at a time.
 const SIDE_BY_SIDE: usize = 4;
 
@@ -99,10 +99,10 @@ fn whoever_is_killed_loses_nothing_and_doubles_nothing() {
     recipe.write_as_of(recipe.now - 8 * HOUR, &site.new_text()).unwrap();
     site.steward(&COLLECT);
     recipe.write(&site.new_text()).unwrap();
-    killed(&site, &COLLECT, KILLED[0]);
+    killed(&site, &COLLECT, KILLED);
     site.steward(&COLLECT);
-    killed(&site, &REBUILD, KILLED[1]);
-    killed(&site, &FORGET, KILLED[2]);
+    killed(&site, &REBUILD, KILLED);
+    killed(&site, &FORGET, KILLED);
 }
 
 /// A small file system of its own; dropping it takes it away.

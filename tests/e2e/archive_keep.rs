@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 use steward_tests::archive::{self, Site, assert_same, rows};
 use steward_tests::sacct_text::Recipe;
+use steward_tests::scripted::Scripted;
 
 const HOUR: u64 = 3600;
 /// Of 500 jobs of this seed one has a name with a delimiter, one a name of two lines, and two were
@@ -40,8 +41,8 @@ fn an_archive_that_is_rebuilt_is_the_one_that_was_collected() {
     let expected = rows(&site.data(), "processed", &[]);
     assert!(expected.len() > 500, "{}", expected.len());
     let raw = rows(&site.data(), "raw", &[]);
-    for what in ["form=mended", "form=ditto", "step=0", "step=batch"] {
-        assert!(raw.iter().any(|row| row.contains(what)), "no {what}");
+    for what in ["form=mended", "form=short", "\u{1b}\u{1c}0\u{1f}", "steps=\u{1c}batch\u{1f}"] {
+        assert!(raw.iter().any(|row| row.contains(what)), "no {what:?}");
     }
     let again = expected.iter().filter(|row| !row.contains("restart=0")).count();
     assert!(again >= 2, "{again} runs are not the first of their jobs");
@@ -133,6 +134,30 @@ fn a_user_who_is_forgotten_stays_absent() {
     // Nothing is left to forget, and that is no error.
     let said = site.steward(&["archive", "forget-user", &user, "--yes"]);
     assert!(said.starts_with("0 runs and 0 rows"), "{said}");
+}
+
+#[test]
+fn who_forgets_a_user_is_told_what_the_store_still_has_of_him() {
+    let site = Scripted::new("");
+    site.steward(&["collect", "--days", "1", "--no-summary"]);
+    let forget = ["archive", "forget-user", "ann", "--yes"];
+    // Nothing is made for somebody who forgets.
+    assert_eq!(site.steward(&forget).lines().count(), 1);
+    for name in ["ann", "anna"] {
+        site.steward(&["exempt", "add", name, "--reason", "a course", "--for", "30d"]);
+    }
+    let said = site.steward(&forget);
+    assert!(said.contains("still name ann:\n       1 exemptions: "), "{said}");
+    assert!(said.contains(" 1 audit log: ") && said.contains("`steward exempt remove`"), "{said}");
+    let said = site.json(&[forget.as_slice(), &["--json"]].concat());
+    assert_eq!((&said["runs"], &said["store"]["gone"]), (&0.into(), &serde_json::json!({})));
+    let left = said["store"]["left"].as_array().unwrap();
+    let kinds: Vec<_> = left.iter().map(|one| (&one["kind"], &one["entries"])).collect();
+    assert_eq!(kinds, [(&"exemptions".into(), &1.into()), (&"audit_log".into(), &1.into())]);
+    // Of another archive the store knows nothing.
+    let elsewhere = site.data().with_file_name("elsewhere").display().to_string();
+    let said = site.steward(&[forget.as_slice(), &["--data-dir", &elsewhere]].concat());
+    assert!(said.contains("leave out --data-dir"), "{said}");
 }
 
 /// Which run a line is of.

@@ -109,7 +109,23 @@ fn the_service_collects_real_jobs_and_tells_everyone_his_own() {
         let bad = |c: char| (c.is_control() && c != '\n' && c != '\r') || c == '\u{202e}';
         assert!(!text.contains(bad), "{format}: {text:?}");
     }
+    let sum = |more: &[&str]| {
+        steward_as("stw-alice", &[&["--config", config, "analyze", "--json"], more].concat())
+    };
+    for own in [&[][..], &["--user", "stw-alice"]] {
+        let report = parsed(&sum(own), 0);
+        let users = report["users"].as_array().unwrap();
+        assert_eq!((users.len(), &users[0]["user"]), (1, &json!("stw-alice")), "{report}");
+        assert_eq!(report["totals"]["users"], 1, "{report}");
+    }
+    let refused = sum(&["--user", "stw-bob"]);
+    assert_eq!((refused.status.code(), refused.stdout.is_empty()), (Some(1), true), "{refused:?}");
+    assert_eq!(sum(&["--from", "2090-01-01"]).status.code(), Some(2));
+    let closed = steward_as("stw-alice", &["--config", config, "status"]);
+    assert!(said(&closed).contains("steward service status"), "{}", said(&closed));
     // The administrator asks at the socket for anybody.
+    let all = parsed(&steward(&["analyze", "--json", "--socket", service.socket()]), 0);
+    assert!(all["totals"]["users"].as_u64().unwrap() >= 2, "{all}");
     let root = steward(&["jobs", "--socket", service.socket(), "--user", "stw-bob", "--json"]);
     assert!(listed(&parsed(&root, 0)).iter().any(|(id, _)| *id == bob.id));
 

@@ -3,8 +3,15 @@
 mod architecture;
 mod archive;
 mod archive_crash;
+mod archive_faults;
 mod archive_import;
 mod archive_keep;
+mod archive_vectors;
+mod bank;
+mod bank_charge;
+mod bank_crash;
+mod bank_mail;
+mod bank_site;
 mod buckets;
 mod cancel;
 mod catalogue;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use steward_common::slurm::duration;
 use steward_tests::agent::{RunningAgent, config};
+use steward_tests::endpoint::Endpoint;
 use steward_tests::prometheus::Prometheus;
 use steward_tests::service::program;
 use steward_tests::slurm::{Job, submit};
@@ -89,14 +90,24 @@ fn number(row: &Value, path: &str) -> f64 {
 
 #[test]
 fn a_job_is_archived_with_what_the_agent_measured() {
+    let node = format!("{}4", Testbed::get().value("STEWARD_TESTBED_NODES"));
     let mut settings = config();
-    settings.node = Some("n4".parse().unwrap());
+    settings.node = Some(node.parse().unwrap());
     settings.linger = 5;
     let agent = RunningAgent::start(settings);
-    let prometheus = Prometheus::start(agent.url());
-    let options = ["-p", "gpu", "-w", "n4", "--gres=gpu:1", "--mem=600M"];
+    let exporter = Endpoint::start();
+    let prometheus = Prometheus::scraping(&[agent.url(), exporter.url()]);
+    let options = ["-p", "gpu", "-w", &node, "--gres=gpu:1", "--mem=600M"];
     let job = submit("stw-alice", &options, PROGRAM);
+    // Its GPU is a pretended one; an exporter says that it is busy for two fifths of the time.
+    exporter.show(format!(
+        "nvidia_gpu_duty_cycle{{cluster=\"{}\",instance=\"{node}:9445\",minor_number=\"0\",\
+         jobid=\"{}\"}} 40\n",
+        Testbed::get().value("STEWARD_CLUSTER"),
+        job.id
+    ));
     job.wait_ended(Duration::from_secs(300));
+    exporter.show(String::new());
     let accounted = wait::until("sacct's TotalCPU of the job", PATIENCE, || {
         let total = job.sacct("TotalCPU").first().and_then(|text| duration::elapsed(text).ok()?);
         total.map(|total| total.as_secs_f64()).filter(|total| *total > 19.0)
@@ -118,7 +129,7 @@ fn a_job_is_archived_with_what_the_agent_measured() {
         assert_eq!(row[column], bare[column], "{column}");
     }
     assert_eq!(row["node_usage"].as_array().unwrap().len(), 1, "{row}");
-    assert_eq!(row["node_usage"][0]["node"], "n4");
+    assert_eq!(row["node_usage"][0]["node"], node.as_str());
     assert_eq!(row["node_usage"][0]["gpus"], 1);
     let cpu = number(&row, "/node_usage/0/cpu_seconds");
     assert!((cpu / accounted - 1.0).abs() < 0.02, "agent {cpu}, sacct {accounted}");
@@ -129,6 +140,13 @@ fn a_job_is_archived_with_what_the_agent_measured() {
     assert!((number(&row, "/max_rss_mb") - peak).abs() < 0.01, "{row}");
     assert_eq!(row["memory_source"], "agent");
     assert!(number(&row, "/io_written_bytes") >= f64::from(150 << 20), "{row}");
+    assert_eq!(bare["gpu_used_seconds"], Value::Null, "unmeasured is not 0");
+    let elapsed = number(&row, "/elapsed_seconds");
+    assert!((number(&row, "/gpu_used_seconds") - 0.4 * elapsed).abs() < 1e-6, "{row}");
+    let report = site.steward(&["analyze", "--days", "1", "--json", "--user", "stw-alice"]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let used = number(&report, "/totals/gpu_hours_used");
+    assert!((used - 0.4 * elapsed / 3600.0).abs() < 1e-5, "{}", report["totals"]);
     // It is not measured again, and comes back from what is kept of it.
     let again = site.steward(&["collect", "--no-summary"]);
     assert!(!again.contains("what agents measured"), "{again}");

@@ -118,9 +118,11 @@ pub fn wasteful(site: &Site) -> Vec<(&'static str, Job)> {
     jobs.into()
 }
 
-/// Whether a text has this number, not as a part of another.
-fn names(text: &str, number: &str) -> bool {
-    text.split(|c: char| !c.is_ascii_digit()).any(|word| word == number)
+/// Whether a table of a text, or of a page, has a row of this job. The first jobs of a cluster have numbers that also
+/// stand elsewhere.
+fn names(text: &str, job: &str) -> bool {
+    text.contains(&format!(">{job}</td>"))
+        || text.lines().any(|line| line.split_whitespace().next() == Some(job))
 }
 
 fn told(answer: &Value) -> Vec<&str> {

@@ -228,6 +228,10 @@ async fn exemptions_and_cancellations_are_kept_as_on_sqlite() {
         (fresh.is_warned(), fresh.is_acted_on(), fresh.base),
         (false, false, Base::default())
     );
+    let forgot = store.forget_user("bob", Some("c1"), now(10_000)).await.unwrap();
+    assert_eq!(forgot.gone, [("cancellations", 1)]);
+    let left: Vec<_> = forgot.left.iter().map(|one| (one.kind, one.entries)).collect();
+    assert_eq!(left, [("exemptions", 1), ("audit log", 2)]);
     store.forget_cancels(now(10_000)).await.unwrap();
     assert!(store.cancels().await.unwrap().is_empty());
 }

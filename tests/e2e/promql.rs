@@ -83,8 +83,10 @@ fn labels_of_series(series: &parser::VectorSelector) -> Result<Labels, String> {
         all.extend(named.iter().cloned());
     }
     within(name, &named, &all)?;
-    // Job ids and node names are unique within a cluster only.
-    if !named.iter().any(|label| label == "cluster") {
+    // Job ids and node names are unique within a cluster only; the bank and the service are the site's.
+    let is_of_site =
+        def.set == Set::Centre || metric::bank::BANK.iter().any(|one| one.name == name);
+    if !is_of_site && !named.iter().any(|label| label == "cluster") {
         return Err(format!("{name} of which cluster?"));
     }
     Ok(all)

@@ -48,9 +48,11 @@ impl Site {
         // A Rust string's quotes and escapes are TOML's, for these paths.
         let text = format!(
             "[archive]\ndirectory = {:?}\n{archive}\n[slurm]\nsacct = [{replay:?}, {:?}]\n\
-             clusters = [{CLUSTER:?}]\nretries = 0\n\n[collect]\noverlap = \"{OVERLAP}h\"\n",
+             clusters = [{CLUSTER:?}]\nretries = 0\n\n[collect]\noverlap = \"{OVERLAP}h\"\n\
+             [store]\npath = {:?}\n",
             self.data(),
             self.text(),
+            self.directory.path().join("steward.db"),
         );
         fs::write(self.config(), text).unwrap_or_else(|error| panic!("steward.toml: {error}"));
     }

@@ -1,6 +1,10 @@
 //! The files of `dashboards/`.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
+
+use crate::prometheus;
 
 /// One dashboard file.
 #[derive(Debug)]
@@ -47,6 +51,23 @@ pub fn dashboards() -> Vec<Dashboard> {
         "found {files:?}"
     );
     found
+}
+
+/// Waits until Prometheus has a series for each of these questions, which come with their places.
+///
+/// # Panics
+/// If one is refused, or has none within a minute.
+pub fn must_answer(url: &str, mut pending: Vec<(String, String)>) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !pending.is_empty() && Instant::now() < deadline {
+        pending.retain(|(place, text)| {
+            let found =
+                prometheus::query_at(url, text).unwrap_or_else(|error| panic!("{place}: {error}"));
+            !found.iter().any(|series| series.value.1.parse().is_ok_and(f64::is_finite))
+        });
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    assert!(pending.is_empty(), "no series: {pending:#?}");
 }
 
 /// The items of a list; none if it is no list.

@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod alertmanager;
 pub mod archive;
+pub mod bank;
 pub mod centre;
 pub mod certificate;
 pub mod cgroups;
@@ -22,6 +23,7 @@ pub mod prometheus;
 pub mod python;
 pub mod receiver;
 pub mod sacct_text;
+pub mod scripted;
 pub mod service;
 pub mod shared;
 pub mod slapd;

@@ -3,8 +3,10 @@
 //! Whoever has the rows asks an [`Analysis`] which time it wants, gives it the rows batch by batch
 //! and takes the text. Rows outside the window or of others do no harm.
 
+pub mod ask;
 pub mod days;
 pub mod groups;
+pub mod nodes;
 pub mod options;
 
 use std::collections::HashMap;
@@ -58,17 +60,6 @@ pub enum AnalyzeError {
         /// Whose runs were asked for.
         only: String,
     },
-}
-
-impl AnalyzeError {
-    /// What the program ends with: 2 for bad input, 1 for nothing found.
-    #[must_use]
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            AnalyzeError::Days(_) => 2,
-            AnalyzeError::NoData { .. } => 1,
-        }
-    }
 }
 
 /// A summary that is being made.

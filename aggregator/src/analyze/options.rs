@@ -2,6 +2,7 @@
 
 use clap::Args;
 use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
 use steward_common::id::ClusterName;
 use steward_common::summary::scope::{Detail, Filter};
 
@@ -9,7 +10,8 @@ use crate::output::format::Format;
 use crate::output::report::TABLES;
 
 /// Sum up who used what, and how well, over days of the archive.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Options {
     /// Today and this many days before.
     #[arg(long, short, value_name = "N", default_value_t = 7, conflicts_with = "from")]
@@ -86,6 +88,12 @@ impl Options {
             groups: self.group.clone(),
             partitions: self.partition.clone(),
         }
+    }
+
+    /// Whether nodes are shown.
+    #[must_use]
+    pub fn shows_nodes(&self) -> bool {
+        self.table.as_deref().is_none_or(|table| table == "nodes")
     }
 
     /// What must be summed up for what was asked for.

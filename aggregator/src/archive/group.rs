@@ -1,26 +1,43 @@
 //! Row groups, written one column after the other.
 //!
-//! A writer that takes a row group batch by batch keeps an encoder and a compressor for each of
-//! sixty columns, tens of megabytes that fit into no cache. Here the batches wait until there are
-//! enough, and one column at a time is encoded.
+//! New rows come as [`Chunk`]s, rows that were read from another file as batches. Those wait until
+//! there are enough, and one column at a time is encoded: a writer that takes a row group batch by
+//! batch keeps an encoder and a compressor for each of sixty columns, tens of megabytes that fit
+//! into no cache.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
+use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowLeafColumn, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
+use super::chunk::{Chunk, Press};
+
 /// Rows of a row group: enough for good dictionaries, few enough to bound memory, and not more
 /// than a day of a busy cluster has, so that more jobs need no more of it.
-const ROWS: usize = 16_384;
+pub(super) const ROWS: usize = 16_384;
+
+/// How much is written to a file at a time. Left to itself `parquet` writes a few kilobytes.
+const WRITE: usize = 256 << 10;
+
+/// A file that is written in large pieces.
+pub(super) fn in_pieces<W: Write>(file: W) -> BufWriter<W> {
+    BufWriter::with_capacity(WRITE, file)
+}
+
+/// The file, with the last piece.
+pub(super) fn whole<W: Write>(file: BufWriter<W>) -> Result<W, ParquetError> {
+    Ok(file.into_inner().map_err(std::io::IntoInnerError::into_error)?)
+}
 
 /// A file of row groups that is being written.
 pub(super) struct Groups<W: Write + Send> {
-    file: SerializedFileWriter<W>,
+    file: SerializedFileWriter<BufWriter<W>>,
     columns: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     waiting: Vec<RecordBatch>,
@@ -33,7 +50,7 @@ impl<W: Write + Send> Groups<W> {
         schema: SchemaRef,
         properties: WriterProperties,
     ) -> Result<Self, ParquetError> {
-        let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties))?;
+        let writer = ArrowWriter::try_new(in_pieces(file), schema.clone(), Some(properties))?;
         let (file, columns) = writer.into_serialized_writer()?;
         Ok(Self { file, columns, schema, waiting: Vec::new(), rows: 0 })
     }
@@ -68,9 +85,49 @@ impl<W: Write + Send> Groups<W> {
         Ok(())
     }
 
+    /// Writes a row group of these columns and a nested one behind them.
+    pub(super) fn pack(
+        &mut self,
+        chunks: &mut [Chunk],
+        press: &mut Press,
+        nested: Option<(&Nested, &ArrayRef)>,
+    ) -> Result<(), ParquetError> {
+        self.flush()?;
+        let columns = self.file.schema_descr().columns().to_vec();
+        let mut group = self.file.next_row_group()?;
+        for (chunk, column) in chunks.iter_mut().zip(columns) {
+            chunk.append(press, &mut group, column)?;
+        }
+        if let Some((nested, values)) = nested {
+            let mut writers = nested.columns.create_column_writers(0)?.into_iter();
+            for leaf in compute_leaves(&nested.field, values)? {
+                if let Some(mut writer) = writers.next() {
+                    writer.write(&leaf)?;
+                    writer.close()?.append_to_row_group(&mut group)?;
+                }
+            }
+        }
+        group.close()?;
+        Ok(())
+    }
+
     pub(super) fn finish(mut self) -> Result<W, ParquetError> {
         self.flush()?;
-        self.file.into_inner()
+        whole(self.file.into_inner()?)
+    }
+}
+
+/// What writes the columns of a nested field.
+pub(super) struct Nested {
+    field: Field,
+    columns: ArrowRowGroupWriterFactory,
+}
+
+impl Nested {
+    pub(super) fn new(field: Field, properties: WriterProperties) -> Result<Nested, ParquetError> {
+        let schema = Arc::new(Schema::new(vec![field.clone()]));
+        let writer = ArrowWriter::try_new(Vec::new(), schema, Some(properties))?;
+        Ok(Nested { field, columns: writer.into_serialized_writer()?.1 })
     }
 }
 

@@ -1,12 +1,12 @@
 //! One writer at a time.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::ArchiveError;
-use super::shelf::at;
+use super::shelf::{at, make_directory};
 
 /// The right to change the archive; ends with the value, and with the process that has it.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Lock {
         waiting: impl FnOnce(),
     ) -> Result<Option<Lock>, ArchiveError> {
         if let Some(directory) = path.parent() {
-            fs::create_dir_all(directory).map_err(at(directory))?;
+            make_directory(directory)?;
         }
         let file = match OpenOptions::new().create(true).truncate(false).write(true).open(path) {
             // Another user made it: to hold it, reading is enough.

@@ -153,6 +153,9 @@ pub struct Last {
 pub struct Forgotten {
     /// A digest of the name.
     pub digest: String,
+    /// How many bytes the name has, to find it in a text.
+    #[serde(default)]
+    pub length: usize,
     /// The cluster on which; on all if it is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
@@ -175,18 +178,20 @@ impl Forgotten {
     /// The digest of a user's name.
     #[must_use]
     pub fn digest(user: &str) -> String {
-        format!("{:016x}", XxHash3_64::oneshot(user.as_bytes()))
+        Forgotten::digest_of(user.as_bytes())
+    }
+
+    fn digest_of(name: &[u8]) -> String {
+        format!("{:016x}", XxHash3_64::oneshot(name))
     }
 
     /// Whether a text names one of them as a word, whenever it was written.
     #[must_use]
     pub fn is_named(list: &[Forgotten], cluster: &str, text: &[u8]) -> bool {
-        let in_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
-        let is_one = |word: &[u8]| {
-            let word = String::from_utf8_lossy(word);
-            Forgotten::holds(list, cluster, &word, Timestamp::new(i64::MIN))
-        };
-        !list.is_empty() && text.split(|byte| !in_word(byte)).any(is_one)
+        let is_of = |one: &&Forgotten| one.cluster.as_deref().is_none_or(|name| name == cluster);
+        list.iter()
+            .filter(is_of)
+            .any(|one| words(text, one.length).any(|word| Forgotten::digest_of(word) == one.digest))
     }
 
     /// Whether a user's run on this cluster that was submitted then is to be forgotten.
@@ -201,6 +206,20 @@ impl Forgotten {
             })
         }
     }
+}
+
+/// The parts of a text that have so many bytes and are no parts of longer words. They may hold what
+/// words do not: names do too.
+pub fn words(text: &[u8], length: usize) -> impl Iterator<Item = &[u8]> {
+    let in_word = |byte: Option<&u8>| {
+        byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(byte))
+    };
+    let all = text.windows(length.max(1)).enumerate();
+    all.filter(move |(at, _)| {
+        let before = at.checked_sub(1).and_then(|before| text.get(before));
+        length > 0 && !in_word(before) && !in_word(text.get(at + length))
+    })
+    .map(|(_, word)| word)
 }
 
 impl Cluster {
@@ -307,6 +326,22 @@ mod tests {
         assert_eq!(serde_json::from_str::<Manifest>(&text).unwrap(), manifest);
         let wrong = text.replace("[1794700800,1794787200]", "[5,5]");
         assert!(serde_json::from_str::<Manifest>(&wrong).is_err());
+    }
+
+    #[test]
+    fn who_is_forgotten_is_known_in_a_text_whatever_the_name_is() {
+        for name in ["carol", "eve@corp", "CORP\\dave", "jürgen", "a b", "_x.y-z"] {
+            let digest = Forgotten::digest(name);
+            let list = [Forgotten { digest, length: name.len(), cluster: None, before: 5 }];
+            let is_named = |text: &str| Forgotten::is_named(&list, "c1", text.as_bytes());
+            for text in ["{}", "of {}!", "7\x1f{}\x1f8", "xx {}\n"] {
+                assert!(is_named(&text.replace("{}", name)), "{name} {text}");
+            }
+            for text in ["", "of {}x", "x{} is not", "{}.1", "somebody"] {
+                assert!(!is_named(&text.replace("{}", name)), "{name} {text}");
+            }
+        }
+        assert!(!Forgotten::is_named(&[], "c1", b"carol"));
     }
 
     #[test]

@@ -11,11 +11,13 @@
 //! No other module knows Arrow or Parquet.
 
 pub mod agent;
+pub mod billed;
 pub mod bucket;
 pub mod carry;
+mod chunk;
 pub mod column;
 pub mod day;
-pub mod ditto;
+mod dictionary;
 pub mod facts;
 pub mod files;
 pub mod foreign;
@@ -24,6 +26,7 @@ pub mod jobs;
 pub mod lock;
 pub mod manifest;
 pub mod measured;
+mod pack;
 pub mod part;
 pub mod processed;
 pub mod ranks;
@@ -33,11 +36,14 @@ pub mod raw_read;
 pub mod read;
 pub mod recover;
 pub mod rows;
+mod run_key;
 pub mod shelf;
+pub mod short;
 pub mod stand_in;
 pub mod store;
+mod swap;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use day::Day;
 pub use store::{Archive, Change, Part};
@@ -89,7 +95,7 @@ pub enum ArchiveError {
         source: std::io::Error,
     },
     /// A file is not what it should be.
-    #[error("{}: {why}", path.display())]
+    #[error("{}: {why}{}", path.display(), advice(path))]
     Content {
         /// The file.
         path: PathBuf,
@@ -148,6 +154,18 @@ pub enum ArchiveError {
     /// Arrow says no.
     #[error("{0}")]
     Arrow(#[from] arrow_schema::ArrowError),
+}
+
+/// What to do about a file of the archive that is damaged.
+fn advice(path: &Path) -> &'static str {
+    let path = path.to_string_lossy();
+    if path.contains("/processed/cluster=") {
+        "; `steward archive rebuild` makes it anew from raw"
+    } else if path.contains("/raw/cluster=") {
+        "; put it back from a backup, or take it away: its jobs stay as they stand in processed"
+    } else {
+        ""
+    }
 }
 
 impl ArchiveError {

@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use super::column::Stored;
 use super::processed::ProcessedWriter;
-use super::read::{Known, RunKey, Table, times, whole};
+use super::read::{Known, RunKey, RunMap, RunSet, Table, times, whole};
 use super::shelf::Shelf;
 use super::{ArchiveError, carry, measured, stand_in};
 
@@ -21,9 +21,9 @@ const BETTER: f64 = 0.001;
 pub struct PartWriter {
     existing: Option<Table>,
     /// Runs that are in the archive.
-    known: HashMap<RunKey, Known>,
+    known: RunMap<Known>,
     writer: ProcessedWriter<NamedTempFile>,
-    new: HashSet<RunKey>,
+    new: RunSet,
     /// What agents measured of runs that are in the archive; read when it is needed.
     measured: Option<HashMap<RunKey, AgentUse>>,
     /// Whether there are runs under numbers that are not their own.
@@ -42,10 +42,10 @@ impl PartWriter {
         generation: u64,
         existing: Option<Table>,
     ) -> Result<PartWriter, ArchiveError> {
-        let known = existing.as_ref().map_or(Ok(HashMap::new()), Table::runs)?;
+        let known = existing.as_ref().map_or(Ok(RunMap::default()), Table::runs)?;
         let writer = ProcessedWriter::new(shelf.scratch()?, generation)?;
         let has_stand_ins = known.keys().any(|(job, _)| stand_in::is(*job));
-        let (new, shown) = (HashSet::new(), HashSet::new());
+        let (new, shown) = (RunSet::default(), HashSet::new());
         Ok(PartWriter { existing, known, writer, new, measured: None, has_stand_ins, shown })
     }
 
@@ -107,7 +107,7 @@ impl PartWriter {
     ///
     /// # Errors
     /// If they cannot be read or written.
-    pub fn carry(&mut self, from: &Table, runs: &HashSet<RunKey>) -> Result<(), ArchiveError> {
+    pub fn carry(&mut self, from: &Table, runs: &RunSet) -> Result<(), ArchiveError> {
         for batch in from.batches(None, false)? {
             let batch = batch?;
             let wanted = kept(&batch, |key| runs.contains(&key) && !self.new.contains(&key));

@@ -1,33 +1,33 @@
 //! `processed`: one row per run of a job, written as Parquet.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, TimestampMillisecondBuilder,
-};
 use arrow_array::{
     ArrayRef, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
     new_null_array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::Encoding;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use steward_common::job::AgentUse;
 
 use super::ArchiveError;
-use super::column::{COLUMNS, Get, Spread, Stored};
-use super::group::Groups;
+use super::chunk::{Chunk, Press, Values};
+use super::column::{COLUMNS, Column, Get, Spread, Stored};
+use super::dictionary::{Numbers, Texts};
+use super::group::{Groups, Nested, ROWS};
 
 /// The key under which a file says in which generation of the archive it was written.
 pub const GENERATION: &str = "steward.generation";
 
-/// Rows that are gathered before they are encoded.
-const BATCH: usize = 4096;
+/// Text of users that is gathered before it is packed, however few rows that are.
+const TEXT: usize = 16 << 20;
 
 /// The last column: what the agents measured on each node.
 pub(super) const NODE_USAGE: &str = "node_usage";
@@ -70,11 +70,17 @@ fn node_usage_type() -> DataType {
     DataType::List(node_usage_item())
 }
 
-fn properties(generation: u64) -> Result<WriterProperties, ArchiveError> {
-    let level = ZstdLevel::try_new(1)?;
+/// Whether least and greatest value are told: by these a reader passes over what it does not want.
+fn is_ranged(name: &str) -> bool {
+    matches!(name, "job_id_raw" | "submit_time" | "start_time" | "end_time")
+}
+
+pub(super) fn properties(generation: u64) -> Result<WriterProperties, ArchiveError> {
     let mut properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(level))
+        .set_compression(Press::compression()?)
         .set_statistics_enabled(EnabledStatistics::None)
+        // A row group's column is one page: where pages begin says nothing.
+        .set_offset_index_disabled(true)
         .set_created_by(format!("steward {}", env!("CARGO_PKG_VERSION")))
         .set_key_value_metadata(Some(vec![KeyValue::new(
             GENERATION.to_owned(),
@@ -92,61 +98,36 @@ fn properties(generation: u64) -> Result<WriterProperties, ArchiveError> {
             };
             properties = properties.set_column_encoding(path(), encoding);
         }
-        // By these a reader passes over what it does not want.
-        if matches!(column.name, "job_id_raw" | "submit_time" | "start_time" | "end_time") {
+        if is_ranged(column.name) {
             properties = properties.set_column_statistics_enabled(path(), EnabledStatistics::Chunk);
         }
     }
     Ok(properties.build())
 }
 
-/// The values of one column that are waiting to be encoded.
-enum Values {
-    Text(StringBuilder),
-    Whole(Int64Builder),
-    Real(Float64Builder),
-    Truth(BooleanBuilder),
-    Time(TimestampMillisecondBuilder),
+/// An empty column of this kind.
+fn chunk(column: &Column) -> Chunk {
+    let values = match (&column.get, column.spread) {
+        (Get::Text(_), Spread::Few) => Values::Words(Vec::new(), Texts::default()),
+        (Get::Text(_), Spread::Many) => Values::Texts(Vec::new(), Vec::new()),
+        (Get::Truth(_), _) => Values::Truths(Vec::new()),
+        (_, Spread::Few) => Values::Figures(Vec::new(), Numbers::default()),
+        (Get::Whole(_) | Get::Time(_), Spread::Many) => Values::Wholes(Vec::new()),
+        (Get::Real(_) | Get::Derived(_), Spread::Many) => Values::Reals(Vec::new()),
+    };
+    Chunk::new(values, ROWS, true, is_ranged(column.name))
 }
 
-impl Values {
-    fn new(get: &Get) -> Values {
-        match get {
-            Get::Text(_) => Values::Text(StringBuilder::with_capacity(BATCH, BATCH * 8)),
-            Get::Whole(_) => Values::Whole(Int64Builder::with_capacity(BATCH)),
-            Get::Real(_) | Get::Derived(_) => Values::Real(Float64Builder::with_capacity(BATCH)),
-            Get::Truth(_) => Values::Truth(BooleanBuilder::with_capacity(BATCH)),
-            Get::Time(_) => Values::Time(
-                TimestampMillisecondBuilder::with_capacity(BATCH).with_data_type(data_type(get)),
-            ),
-        }
-    }
-
-    fn push(&mut self, get: &Get, stored: &Stored<'_>) {
-        match (self, get) {
-            (Values::Text(values), Get::Text(get)) => values.append_option(get(stored)),
-            (Values::Whole(values), Get::Whole(get)) => values.append_option(get(stored)),
-            (Values::Real(values), Get::Real(get)) => values.append_option(get(stored)),
-            (Values::Real(values), Get::Derived(get)) => {
-                values.append_option(get(stored).map(shortened));
-            }
-            (Values::Truth(values), Get::Truth(get)) => values.append_option(get(stored)),
-            (Values::Time(values), Get::Time(get)) => {
-                values.append_option(get(stored).map(|time| time.get().saturating_mul(1000)));
-            }
-            // Both come from one line of COLUMNS.
-            _ => {}
-        }
-    }
-
-    fn take(&mut self) -> ArrayRef {
-        match self {
-            Values::Text(values) => Arc::new(values.finish()),
-            Values::Whole(values) => Arc::new(values.finish()),
-            Values::Real(values) => Arc::new(values.finish()),
-            Values::Truth(values) => Arc::new(values.finish()),
-            Values::Time(values) => Arc::new(values.finish()),
-        }
+/// Adds what a run has in a column.
+#[inline]
+fn put(chunk: &mut Chunk, get: &Get, stored: &Stored<'_>) {
+    match get {
+        Get::Text(get) => chunk.text(get(stored).map(str::as_bytes)),
+        Get::Whole(get) => chunk.whole(get(stored)),
+        Get::Real(get) => chunk.real(get(stored)),
+        Get::Derived(get) => chunk.real(get(stored).map(shortened)),
+        Get::Truth(get) => chunk.truth(get(stored)),
+        Get::Time(get) => chunk.whole(get(stored).map(|time| time.get().saturating_mul(1000))),
     }
 }
 
@@ -161,12 +142,39 @@ fn shortened(number: f64) -> f64 {
     if short.is_finite() { short } else { number }
 }
 
+/// The columns of a row group while its runs come in.
+struct Columns {
+    chunks: Vec<Chunk>,
+    press: Press,
+}
+
+thread_local! {
+    /// Columns of files that were written: their memory serves for the next. Whoever collects writes
+    /// a file for each day, and its threads end with the collection.
+    static SPARE: RefCell<Vec<Columns>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Columns {
+    fn new() -> Result<Columns, ArchiveError> {
+        match SPARE.with_borrow_mut(Vec::pop) {
+            Some(spare) => Ok(spare),
+            None => {
+                Ok(Columns { chunks: COLUMNS.iter().map(chunk).collect(), press: Press::new()? })
+            }
+        }
+    }
+}
+
 /// Writes runs into one file.
 pub struct ProcessedWriter<W: Write + Send = File> {
     groups: Groups<W>,
-    schema: SchemaRef,
-    values: Vec<Values>,
+    columns: Columns,
+    nested: Nested,
+    /// What agents measured of the runs that wait; empty if they measured none of them.
     node_usage: Vec<Option<AgentUse>>,
+    waiting: usize,
+    /// Bytes of what users and administrators wrote that wait.
+    text: usize,
     rows: u64,
 }
 
@@ -176,10 +184,17 @@ impl<W: Write + Send> ProcessedWriter<W> {
     /// # Errors
     /// If nothing can be written to it.
     pub fn new(file: W, generation: u64) -> Result<Self, ArchiveError> {
-        let schema = schema();
-        let groups = Groups::new(file, schema.clone(), properties(generation)?)?;
-        let values = COLUMNS.iter().map(|column| Values::new(&column.get)).collect();
-        Ok(Self { groups, schema, values, node_usage: Vec::new(), rows: 0 })
+        let groups = Groups::new(file, schema(), properties(generation)?)?;
+        let field = Field::new(NODE_USAGE, node_usage_type(), true);
+        Ok(Self {
+            groups,
+            columns: Columns::new()?,
+            nested: Nested::new(field, properties(generation)?)?,
+            node_usage: Vec::new(),
+            waiting: 0,
+            text: 0,
+            rows: 0,
+        })
     }
 
     /// Adds a run.
@@ -187,12 +202,17 @@ impl<W: Write + Send> ProcessedWriter<W> {
     /// # Errors
     /// If it cannot be written.
     pub fn push(&mut self, stored: &Stored<'_>) -> Result<(), ArchiveError> {
-        for (values, column) in self.values.iter_mut().zip(COLUMNS) {
-            values.push(&column.get, stored);
+        for (chunk, column) in self.columns.chunks.iter_mut().zip(COLUMNS) {
+            put(chunk, &column.get, stored);
         }
-        self.node_usage.push(stored.run.agent.clone());
+        if stored.run.agent.is_some() || !self.node_usage.is_empty() {
+            self.node_usage.resize(self.waiting, None);
+            self.node_usage.push(stored.run.agent.clone());
+        }
+        self.waiting += 1;
         self.rows += 1;
-        if self.node_usage.len() >= BATCH {
+        self.text += stored.run.admin_comment.len() + stored.run.name.len();
+        if self.waiting >= ROWS || self.text >= TEXT {
             self.flush()?;
         }
         Ok(())
@@ -214,12 +234,17 @@ impl<W: Write + Send> ProcessedWriter<W> {
     }
 
     fn flush(&mut self) -> Result<(), ArchiveError> {
-        if self.node_usage.is_empty() {
+        let rows = std::mem::take(&mut self.waiting);
+        if rows == 0 {
             return Ok(());
         }
-        let mut arrays: Vec<ArrayRef> = self.values.iter_mut().map(Values::take).collect();
-        arrays.push(node_usage(&std::mem::take(&mut self.node_usage)));
-        Ok(self.groups.push(RecordBatch::try_new(self.schema.clone(), arrays)?)?)
+        self.text = 0;
+        let usage = match std::mem::take(&mut self.node_usage) {
+            nothing if nothing.is_empty() => new_null_array(&node_usage_type(), rows),
+            usage => node_usage(&usage),
+        };
+        let Columns { chunks, press } = &mut self.columns;
+        Ok(self.groups.pack(chunks, press, Some((&self.nested, &usage)))?)
     }
 
     /// Ends the file and gives it back.
@@ -228,6 +253,7 @@ impl<W: Write + Send> ProcessedWriter<W> {
     /// If the rest cannot be written.
     pub fn finish(mut self) -> Result<W, ArchiveError> {
         self.flush()?;
+        SPARE.with_borrow_mut(|spare| spare.push(self.columns));
         Ok(self.groups.finish()?)
     }
 }
@@ -247,9 +273,6 @@ pub fn conform(batch: &RecordBatch) -> Result<RecordBatch, ArchiveError> {
 
 /// The nested column. Most runs have none, and most batches are without any.
 fn node_usage(runs: &[Option<AgentUse>]) -> ArrayRef {
-    if runs.iter().all(Option::is_none) {
-        return new_null_array(&node_usage_type(), runs.len());
-    }
     let nodes: Vec<_> = runs.iter().flatten().flat_map(|agent| &agent.nodes).collect();
     let columns: Vec<ArrayRef> = vec![
         Arc::new(nodes.iter().map(|n| Some(n.node.as_str())).collect::<StringArray>()),

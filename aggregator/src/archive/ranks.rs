@@ -4,9 +4,7 @@
 //! that may hold one; only for jobs of which something is new, and only at four narrow columns.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_select::filter::filter_record_batch;
 use roaring::RoaringBitmap;
 use steward_common::time::Timestamp;
@@ -15,6 +13,8 @@ use super::manifest::Entry;
 use super::part::kept;
 use super::processed::ProcessedWriter;
 use super::read::{RunKey, Table, times, whole};
+use super::shelf::at;
+use super::swap::swap;
 use super::{ArchiveError, Change, Part};
 
 /// A run as it stands in a file.
@@ -141,10 +141,16 @@ fn rewrite(
     fixes: &Fixes,
 ) -> Result<(), ArchiveError> {
     let table = open(change, cluster, part, entry)?;
-    let mut writer =
-        ProcessedWriter::new(change.archive().shelf().scratch()?, change.generation())?;
-    for batch in table.batches(None, false)? {
-        let batch = ranked(&batch?, &fixes.ranks)?;
+    let (file, generation) = (change.archive().shelf().scratch()?, change.generation());
+    let ranks = ranks(&table, &fixes.ranks)?;
+    let file = swap(&table, file, generation, "restart", &ranks)?;
+    if fixes.doubles.is_empty() {
+        return change.stage_part(cluster, part, file, table.rows());
+    }
+    let ranked = Table::new(file.reopen().map_err(at(file.path()))?, file.path())?;
+    let mut writer = ProcessedWriter::new(change.archive().shelf().scratch()?, generation)?;
+    for batch in ranked.batches(None, false)? {
+        let batch = batch?;
         let keep = kept(&batch, |key| !fixes.doubles.contains(&key));
         writer.push_batch(&filter_record_batch(&batch, &keep)?)?;
     }
@@ -153,26 +159,16 @@ fn rewrite(
     change.stage_part(cluster, part, file, rows)
 }
 
-/// The batch with other ranks for some runs.
-fn ranked(batch: &RecordBatch, ranks: &HashMap<RunKey, i64>) -> Result<RecordBatch, ArchiveError> {
-    let keys = whole(batch, "job_id_raw").zip(times(batch, "submit_time"));
-    let new: Int64Array = keys
-        .zip(whole(batch, "restart"))
-        .map(|((job, submit), rank)| {
+/// The ranks of all rows, some of them new.
+fn ranks(table: &Table, new: &HashMap<RunKey, i64>) -> Result<Vec<Option<i64>>, ArchiveError> {
+    let mut ranks = Vec::new();
+    for batch in table.batches(Some(&["job_id_raw", "submit_time", "restart"]), false)? {
+        let batch = batch?;
+        let keys = whole(&batch, "job_id_raw").zip(times(&batch, "submit_time"));
+        ranks.extend(keys.zip(whole(&batch, "restart")).map(|((job, submit), rank)| {
             let key = job.and_then(|job| u32::try_from(job).ok()).zip(submit);
-            key.and_then(|key| ranks.get(&key).copied()).or(rank)
-        })
-        .collect();
-    let columns: Vec<ArrayRef> = batch
-        .schema()
-        .fields()
-        .iter()
-        .zip(batch.columns())
-        .map(
-            |(field, column)| {
-                if field.name() == "restart" { Arc::new(new.clone()) } else { Arc::clone(column) }
-            },
-        )
-        .collect();
-    Ok(RecordBatch::try_new(batch.schema(), columns)?)
+            key.and_then(|key| new.get(&key).copied()).or(rank)
+        }));
+    }
+    Ok(ranks)
 }

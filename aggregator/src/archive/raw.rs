@@ -1,45 +1,47 @@
 //! `raw`: every row as sacct gave it, with the few columns by which it is found again.
 //!
-//! Sixty columns of text would cost ten times the work of writing the line whole; whoever wants a
-//! field cuts the text at the delimiter, in the order that the file's own key says.
+//! Fifty columns of text would cost several times the work. The rows of a run are written
+//! [`short`]: what many runs say alike once, the rest as text.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    BinaryBuilder, Int64Builder, StringBuilder, TimestampMillisecondBuilder,
-};
-use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::Encoding;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use steward_common::slurm::sacct::{Layout, Row};
 use steward_common::time::Timestamp;
 
-use super::ditto::Places;
+use super::ArchiveError;
+use super::chunk::{Chunk, Press, Values};
+use super::dictionary::{Numbers, Texts};
+use super::group::Groups;
 use super::processed::GENERATION;
-use super::{ArchiveError, ditto};
+use super::short::{self, PHRASES, Phrase, Places};
 
 /// The key under which a file says which fields its texts have.
 pub const FIELDS: &str = "steward.fields";
 
-/// Rows that are gathered before they are encoded.
-const BATCH_BYTES: usize = 128 << 10;
+/// Text that is gathered before it is compressed.
+const PAGE_BYTES: usize = 512 << 10;
 
-/// Text of a row group: this much of it is in memory at most.
-pub(super) const ROW_GROUP_BYTES: usize = 16 << 20;
+/// About as many runs as have so much text.
+const ROWS: usize = 16 << 10;
+
+/// Text of a row group: of this much, compressed, is in memory at most.
+pub(super) const ROW_GROUP_BYTES: usize = 8 << 20;
 
 /// What the text of a raw row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A row as sacct gave it.
     Plain,
-    /// A row as sacct gave it, without what it or the row above it says twice.
-    Ditto,
+    /// All rows of a run as sacct gave them, written [`short`].
+    Short,
     /// A row whose line could not be cut: its fields as a JSON list, asked for again.
     Mended,
     /// Text that is no row, kept as it came.
@@ -56,7 +58,7 @@ impl Form {
     pub fn name(self) -> &'static str {
         match self {
             Form::Plain => "plain",
-            Form::Ditto => "ditto",
+            Form::Short => "short",
             Form::Mended => "mended",
             Form::Malformed => "malformed",
             Form::Agent => "agent",
@@ -67,7 +69,7 @@ impl Form {
     /// The form with this name.
     #[must_use]
     pub fn of(name: &str) -> Option<Form> {
-        [Form::Plain, Form::Ditto, Form::Mended, Form::Malformed, Form::Agent, Form::Import]
+        [Form::Plain, Form::Short, Form::Mended, Form::Malformed, Form::Agent, Form::Import]
             .into_iter()
             .find(|form| form.name() == name)
     }
@@ -90,22 +92,24 @@ pub struct Key<'a> {
 #[must_use]
 pub fn schema() -> SchemaRef {
     let time = || DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
-    Arc::new(Schema::new(vec![
+    let mut fields = vec![
         Field::new("job_id_raw", DataType::Int64, true),
         Field::new("submit_time", time(), true),
         Field::new("end_time", time(), true),
         Field::new("step", DataType::Utf8, true),
         Field::new("collected_at", time(), false),
         Field::new("form", DataType::Utf8, false),
-        Field::new("text", DataType::Binary, false),
-    ]))
+    ];
+    fields.extend(Phrase::COLUMNS.map(|name| Field::new(name, DataType::Binary, true)));
+    fields.push(Field::new("text", DataType::Binary, false));
+    Arc::new(Schema::new(fields))
 }
 
 /// How a file of rows with these fields is written.
 pub(super) fn properties(generation: u64, fields: &str) -> Result<WriterProperties, ArchiveError> {
     let plain = |name| ColumnPath::from(name);
     Ok(WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_compression(Press::compression()?)
         .set_statistics_enabled(EnabledStatistics::None)
         .set_column_statistics_enabled(plain("job_id_raw"), EnabledStatistics::Chunk)
         .set_column_statistics_enabled(plain("end_time"), EnabledStatistics::Chunk)
@@ -126,22 +130,58 @@ pub(super) fn properties(generation: u64, fields: &str) -> Result<WriterProperti
         .build())
 }
 
+/// The columns of a row group while its rows come in.
+struct Columns {
+    /// In the order of the schema.
+    chunks: [Chunk; 7 + PHRASES],
+    press: Press,
+    /// The phrases of the run that is written.
+    phrases: [Vec<u8>; PHRASES],
+}
+
+thread_local! {
+    /// Columns of files that were written: their memory serves for the next. Whoever collects writes
+    /// a file for each day, and its threads end with the collection.
+    static SPARE: RefCell<Vec<Columns>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Columns {
+    fn new() -> Result<Columns, ArchiveError> {
+        if let Some(spare) = SPARE.with_borrow_mut(Vec::pop) {
+            return Ok(spare);
+        }
+        let number = |is_ranged| Chunk::new(Values::Wholes(Vec::new()), ROWS, true, is_ranged);
+        let word = |may_lack| {
+            Chunk::new(Values::Words(Vec::new(), Texts::default()), ROWS, may_lack, false)
+        };
+        let text = Vec::with_capacity(PAGE_BYTES + PAGE_BYTES / 16);
+        Ok(Columns {
+            chunks: [
+                number(true),
+                number(false),
+                number(true),
+                word(true),
+                Chunk::new(Values::Figures(Vec::new(), Numbers::default()), ROWS, false, false),
+                word(false),
+                word(true),
+                word(true),
+                word(true),
+                word(true),
+                Chunk::new(Values::Texts(Vec::new(), text), ROWS, false, false),
+            ],
+            press: Press::new()?,
+            phrases: Default::default(),
+        })
+    }
+}
+
 /// Writes raw rows into one file.
 pub struct RawWriter<W: Write + Send = File> {
-    writer: ArrowWriter<W>,
-    schema: SchemaRef,
+    groups: Groups<W>,
+    columns: Columns,
     collected: Timestamp,
-    job: Int64Builder,
-    submit: TimestampMillisecondBuilder,
-    end: TimestampMillisecondBuilder,
-    step: StringBuilder,
-    collected_at: TimestampMillisecondBuilder,
-    form: StringBuilder,
-    text: BinaryBuilder,
     /// Where the fields of sacct stand, if the file has such rows.
     places: Option<Places>,
-    /// A row while it is shortened.
-    short: Vec<u8>,
     group_bytes: usize,
     rows: u64,
 }
@@ -157,23 +197,11 @@ impl<W: Write + Send> RawWriter<W> {
         fields: &str,
         collected: Timestamp,
     ) -> Result<Self, ArchiveError> {
-        let properties = properties(generation, fields)?;
-        let schema = schema();
-        let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties))?;
-        let times = || TimestampMillisecondBuilder::new().with_timezone("UTC");
         Ok(Self {
-            writer,
-            schema,
+            groups: Groups::new(file, schema(), properties(generation, fields)?)?,
+            columns: Columns::new()?,
             collected,
-            job: Int64Builder::new(),
-            submit: times(),
-            end: times(),
-            step: StringBuilder::new(),
-            collected_at: times(),
-            form: StringBuilder::new(),
-            text: BinaryBuilder::with_capacity(1024, BATCH_BYTES + 4096),
             places: Layout::of_names(fields).as_ref().map(Places::of),
-            short: Vec::new(),
             group_bytes: 0,
             rows: 0,
         })
@@ -187,30 +215,37 @@ impl<W: Write + Send> RawWriter<W> {
         self.push_at(key, form, text, self.collected)
     }
 
-    /// Adds a row as sacct gave it. `bytes` holds its text, and that of the row before of the same
-    /// run, at their places.
+    /// Adds a run: its rows as sacct gave them, of which `bytes` holds the text at their places.
+    /// `may_have_marks` says that they may hold control characters that stand for something else there.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn push_row(
+    pub fn push_run<'r>(
         &mut self,
         key: Key<'_>,
-        bytes: &[u8],
-        row: &Row<'_>,
-        above: Option<&Row<'_>>,
+        bytes: &'r [u8],
+        rows: impl Iterator<Item = Row<'r>> + Clone,
+        may_have_marks: bool,
     ) -> Result<(), ArchiveError> {
-        let mut short = std::mem::take(&mut self.short);
-        short.clear();
+        let has_marks = may_have_marks && short::has_marks(bytes, rows.clone());
         let places = self.places.as_ref();
-        let shorter =
-            places.is_some_and(|at| ditto::write(&mut short, bytes, row, above, &key, at));
-        let done = if shorter {
-            self.push(key, Form::Ditto, &short)
-        } else {
-            self.push(key, Form::Plain, bytes.get(row.span()).unwrap_or_default())
-        };
-        self.short = short;
-        done
+        let Columns { chunks, phrases, .. } = &mut self.columns;
+        let [_, _, _, _, _, _, who, how, asked, steps, text] = chunks;
+        let places = places.filter(|_| !has_marks);
+        let is_short = text.written(|out| {
+            places.is_some_and(|at| short::write(out, phrases, bytes, rows.clone(), &key, at))
+        });
+        if is_short {
+            for (chunk, phrase) in [who, how, asked, steps].into_iter().zip(&*phrases) {
+                chunk.text(Some(phrase));
+            }
+            return self.entered(key, Form::Short, self.collected);
+        }
+        for row in rows {
+            let key = Key { step: row.id().1, ..key };
+            self.push(key, Form::Plain, bytes.get(row.span()).unwrap_or_default())?;
+        }
+        Ok(())
     }
 
     /// Adds a row that was collected at another time.
@@ -224,19 +259,38 @@ impl<W: Write + Send> RawWriter<W> {
         text: &[u8],
         collected: Timestamp,
     ) -> Result<(), ArchiveError> {
-        let millis = |time: Timestamp| time.get().saturating_mul(1000);
-        self.job.append_option(key.job.map(i64::from));
-        self.submit.append_option(key.submit.map(millis));
-        self.end.append_option(key.end.map(millis));
-        self.step.append_option(key.step);
-        self.collected_at.append_value(millis(collected));
-        self.form.append_value(form.name());
-        self.text.append_value(text);
-        self.rows += 1;
-        if self.text.values_slice().len() >= BATCH_BYTES {
-            self.flush()?;
+        let [_, _, _, _, _, _, who, how, asked, steps, texts] = &mut self.columns.chunks;
+        texts.text(Some(text));
+        for chunk in [who, how, asked, steps] {
+            chunk.text(None);
         }
-        Ok(())
+        self.entered(key, form, collected)
+    }
+
+    /// Adds the key columns of a row whose text is there.
+    fn entered(
+        &mut self,
+        key: Key<'_>,
+        form: Form,
+        collected: Timestamp,
+    ) -> Result<(), ArchiveError> {
+        let millis = |time: Timestamp| time.get().saturating_mul(1000);
+        let [job, submit, end, step, collected_at, form_name, phrases @ .., text] =
+            &mut self.columns.chunks;
+        job.whole(key.job.map(i64::from));
+        submit.whole(key.submit.map(millis));
+        end.whole(key.end.map(millis));
+        step.text(key.step.map(str::as_bytes));
+        collected_at.whole(Some(millis(collected)));
+        form_name.text(Some(form.name().as_bytes()));
+        self.rows += 1;
+        let waiting = text.text_size();
+        if waiting >= PAGE_BYTES {
+            text.page(&mut self.columns.press)?;
+            self.group_bytes += waiting;
+        }
+        let words: usize = phrases.iter().map(|phrase| phrase.text_size()).sum();
+        if self.group_bytes + words >= ROW_GROUP_BYTES { self.flush() } else { Ok(()) }
     }
 
     /// Rows so far.
@@ -245,22 +299,9 @@ impl<W: Write + Send> RawWriter<W> {
     }
 
     fn flush(&mut self) -> Result<(), ArchiveError> {
-        self.group_bytes += self.text.values_slice().len();
-        let arrays: Vec<ArrayRef> = vec![
-            Arc::new(self.job.finish()),
-            Arc::new(self.submit.finish()),
-            Arc::new(self.end.finish()),
-            Arc::new(self.step.finish()),
-            Arc::new(self.collected_at.finish()),
-            Arc::new(self.form.finish()),
-            Arc::new(self.text.finish()),
-        ];
-        self.writer.write(&RecordBatch::try_new(self.schema.clone(), arrays)?)?;
-        if self.group_bytes >= ROW_GROUP_BYTES {
-            self.writer.flush()?;
-            self.group_bytes = 0;
-        }
-        Ok(())
+        self.group_bytes = 0;
+        let Columns { chunks, press, .. } = &mut self.columns;
+        Ok(self.groups.pack(chunks, press, None)?)
     }
 
     /// Ends the file and gives it back.
@@ -268,7 +309,11 @@ impl<W: Write + Send> RawWriter<W> {
     /// # Errors
     /// If the rest cannot be written.
     pub fn finish(mut self) -> Result<W, ArchiveError> {
-        self.flush()?;
-        Ok(self.writer.into_inner()?)
+        let [job, ..] = &self.columns.chunks;
+        if !job.is_empty() {
+            self.flush()?;
+        }
+        SPARE.with_borrow_mut(|spare| spare.push(self.columns));
+        Ok(self.groups.finish()?)
     }
 }

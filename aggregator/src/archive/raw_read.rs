@@ -3,18 +3,14 @@
 use steward_common::slurm::sacct::Layout;
 use steward_common::time::Timestamp;
 
-use super::ditto::Places;
 use super::raw::{FIELDS, Form, Key};
 use super::read::{self, RunKey, Table, bytes, texts, times};
+use super::short::{self, PHRASES, Phrase, Phrases, Places};
 use super::store::RawFile;
-use super::{Archive, ArchiveError, ditto};
+use super::{Archive, ArchiveError};
 
 /// The columns by which a row is found.
 const KEYS: &[&str] = &["job_id_raw", "submit_time", "end_time", "step", "form"];
-
-/// All columns.
-const ALL: &[&str] =
-    &["job_id_raw", "submit_time", "end_time", "step", "form", "collected_at", "text"];
 
 /// A raw file that is open.
 pub struct RawTable {
@@ -30,6 +26,8 @@ pub struct RawRow<'a> {
     pub form: Form,
     /// When it was collected; 0 where that was not read.
     pub collected: Timestamp,
+    /// What it has in common with others; `None` of other forms, and where it was not read.
+    pub phrases: Option<Phrases<'a>>,
     /// Its text; empty where that was not read.
     pub text: &'a [u8],
 }
@@ -41,21 +39,21 @@ impl RawRow<'_> {
         self.key.job.zip(self.key.submit)
     }
 
-    /// Appends the text as sacct gave it; `above` is where the row before of its run stands.
+    /// Appends the job's own row as sacct gave it, if all rows are written short.
     #[must_use]
-    pub fn expand(
-        &self,
-        places: Option<&Places>,
-        out: &mut Vec<u8>,
-        above: Option<std::ops::Range<usize>>,
-    ) -> Option<()> {
-        ditto::read(out, self.text, above, &self.key, places?)
+    pub fn expand_first(&self, places: Option<&Places>, out: &mut Vec<u8>) -> Option<()> {
+        short::own(out, (self.phrases?, self.text), &self.key, places?)
+    }
+
+    /// All that users have written.
+    pub fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        self.phrases.iter().flatten().copied().chain([self.text])
     }
 
     /// Whether a version of a run begins with it.
     #[must_use]
     pub fn begins_version(&self) -> bool {
-        let form = matches!(self.form, Form::Plain | Form::Ditto | Form::Mended | Form::Import);
+        let form = matches!(self.form, Form::Plain | Form::Short | Form::Mended | Form::Import);
         form && self.key.step.is_none() && self.run().is_some()
     }
 }
@@ -94,12 +92,21 @@ impl Version {
     }
 
     fn add(&mut self, row: &RawRow<'_>) {
-        let above = self.rows().last();
-        if row.form != Form::Ditto {
+        if row.form != Form::Short {
             self.text.extend(row.text);
-        } else if row.expand(self.places.as_ref(), &mut self.text, above).is_none() {
-            self.form = Form::Malformed;
+            return self.end_row();
         }
+        let Version { text, ends, places, .. } = self;
+        let read = row.phrases.zip(places.as_ref()).and_then(|(phrases, places)| {
+            short::read(text, ends, (phrases, row.text), &row.key, places)
+        });
+        if read.is_none() {
+            self.form = Form::Malformed;
+            self.end_row();
+        }
+    }
+
+    fn end_row(&mut self) {
         self.ends.push(self.text.len());
         self.text.push(b'\n');
     }
@@ -112,7 +119,7 @@ impl Version {
 
 /// What a row is once it says all again.
 fn whole(form: Form) -> Form {
-    if form == Form::Ditto { Form::Plain } else { form }
+    if form == Form::Short { Form::Plain } else { form }
 }
 
 impl RawTable {
@@ -176,7 +183,7 @@ impl RawTable {
         mut visit: impl FnMut(&RawRow<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut place = 0;
-        for batch in self.table.batches(Some(ALL), false)? {
+        for batch in self.table.batches(None, false)? {
             each(&batch?, &mut place, |_, row| visit(row))?;
         }
         Ok(())
@@ -200,6 +207,8 @@ impl RawTable {
             ends: Vec::new(),
             places: self.places(),
         };
+        let all = super::raw::schema();
+        let all: Vec<&str> = all.fields().iter().map(|field| field.name().as_str()).collect();
         let mut places = places.iter().copied().peekable();
         let mut first = 0_u32;
         for (group, rows) in self.table.groups().enumerate() {
@@ -210,7 +219,7 @@ impl RawTable {
             if version.ends.is_empty() && places.peek().is_none_or(|next| *next >= behind) {
                 continue;
             }
-            for batch in self.table.group(ALL, group)? {
+            for batch in self.table.group(&all, group)? {
                 each(&batch?, &mut place, |place, row| {
                     if !version.ends.is_empty() {
                         if version.goes_on_with(row) {
@@ -246,6 +255,7 @@ pub(super) fn each<E>(
     let mut forms = texts(batch, "form");
     let mut collected = times(batch, "collected_at");
     let mut text = bytes(batch, "text");
+    let mut phrases = Phrase::COLUMNS.map(|name| bytes(batch, name));
     for _ in 0..batch.num_rows() {
         let row = RawRow {
             key: Key {
@@ -257,10 +267,17 @@ pub(super) fn each<E>(
             // A form of a later version of this program is nothing that this one can read.
             form: forms.next().flatten().and_then(Form::of).unwrap_or(Form::Malformed),
             collected: collected.next().flatten().unwrap_or(Timestamp::new(0)),
+            phrases: all_of(phrases.each_mut().map(|phrase| phrase.next().flatten())),
             text: text.next().flatten().unwrap_or_default(),
         };
         visit(*place, &row)?;
         *place = place.saturating_add(1);
     }
     Ok(())
+}
+
+/// All of them, if none is missing.
+fn all_of(phrases: [Option<&[u8]>; PHRASES]) -> Option<Phrases<'_>> {
+    let [who, how, asked, steps] = phrases;
+    Some([who?, how?, asked?, steps?])
 }

@@ -1,6 +1,5 @@
 //! Files of the archive, read: which runs are there, and the columns that are asked for.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,23 +13,20 @@ use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
 };
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
 use parquet::file::statistics::Statistics;
 use steward_common::time::Timestamp;
 
 use super::ArchiveError;
 use super::processed::GENERATION;
+pub use super::run_key::{RunKey, RunMap, RunSet};
 
-/// Rows that are decoded at a time.
-const BATCH: usize = 32_768;
-
-/// The same where all of what is read is kept, and memory is short.
-const SMALL_BATCH: usize = 8192;
+/// Rows that are decoded at a time: half a row group, so that no batch has rows of two, whose
+/// dictionaries would have to be made one, and little enough memory to be used again and again.
+const BATCH: usize = 8192;
 
 /// The moment at which what has no time happens.
 pub const NEVER: Timestamp = Timestamp::new(i64::MAX);
-
-/// Which run of which job of a cluster.
-pub type RunKey = (u32, Timestamp);
 
 /// What a row must have.
 pub enum Wanted {
@@ -94,6 +90,16 @@ impl Table {
     #[must_use]
     pub fn generation(&self) -> Option<u64> {
         self.value(GENERATION)?.parse().ok()
+    }
+
+    /// What it says about itself.
+    pub(super) fn metadata(&self) -> &ParquetMetaData {
+        self.metadata.metadata()
+    }
+
+    /// The file itself.
+    pub(super) fn file(&self) -> &File {
+        &self.file
     }
 
     /// Its path, for messages.
@@ -218,9 +224,8 @@ impl Table {
             }
             None => self.metadata.clone(),
         };
-        let batch = if matches!(texts, Texts::CodedOnly(_)) { SMALL_BATCH } else { BATCH };
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
-            .with_batch_size(batch);
+            .with_batch_size(BATCH);
         if let Some(columns) = columns {
             self.must_have(columns)?;
             let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
@@ -316,9 +321,10 @@ impl Table {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn runs(&self) -> Result<HashMap<RunKey, Known>, ArchiveError> {
+    pub fn runs(&self) -> Result<RunMap<Known>, ArchiveError> {
         const COLUMNS: [&str; 4] = ["job_id_raw", "submit_time", "row_digest", "agent_coverage"];
-        let mut runs = HashMap::with_capacity(usize::try_from(self.rows()).unwrap_or(0));
+        let rows = usize::try_from(self.rows()).unwrap_or(0);
+        let mut runs = RunMap::with_capacity_and_hasher(rows, Default::default());
         for batch in self.batches(Some(&COLUMNS), false)? {
             let batch = batch?;
             let (jobs, submits) = (whole(&batch, "job_id_raw"), times(&batch, "submit_time"));

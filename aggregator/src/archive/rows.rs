@@ -18,7 +18,6 @@ const COLUMNS: &[&str] = &[
     "account",
     "alloc_cpus",
     "alloc_gpus",
-    "cluster",
     "collected_at",
     "elapsed_seconds",
     "end_time",
@@ -42,12 +41,16 @@ const COLUMNS: &[&str] = &[
 const NOT_OF_USERS: &[&str] =
     &["account", "gpu_types", "node_list", "partition", "qos", "time_limit_seconds"];
 
-fn columns(detail: Detail) -> Vec<&'static str> {
-    let all = COLUMNS.iter().copied();
-    match detail {
-        Detail::All => all.collect(),
-        Detail::Users => all.filter(|column| !NOT_OF_USERS.contains(column)).collect(),
-    }
+/// What is the same for all runs that have ended: that they have, and that when they were collected
+/// says nothing.
+const OF_OPEN: &[&str] = &["collected_at", "is_complete"];
+
+fn columns(detail: Detail, part: Part) -> Vec<&'static str> {
+    let is_left_out = |column: &&str| {
+        (detail == Detail::Users && NOT_OF_USERS.contains(column))
+            || (part != Part::Open && OF_OPEN.contains(column))
+    };
+    COLUMNS.iter().copied().filter(|column| !is_left_out(column)).collect()
 }
 
 impl Archive {
@@ -67,7 +70,6 @@ impl Archive {
         visit: &mut dyn FnMut(&[Row], &Names),
     ) -> Result<bool, ArchiveError> {
         let mut rows = Vec::new();
-        let columns = columns(detail);
         for (name, entry) in &manifest.clusters {
             if cluster.is_some_and(|cluster| cluster != name) {
                 continue;
@@ -86,9 +88,10 @@ impl Archive {
                 if later && began().is_some_and(|least| least >= window.to()) {
                     continue;
                 }
-                for batch in table.batches(Some(&columns), true)? {
+                let cluster = names.intern(name);
+                for batch in table.batches(Some(&columns(detail, part)), true)? {
                     rows.clear();
-                    add(&batch?, names, &mut rows);
+                    add(&batch?, cluster, part, names, &mut rows);
                     visit(&rows, names);
                 }
             }
@@ -97,11 +100,11 @@ impl Archive {
     }
 }
 
-/// Adds the rows of a batch.
-fn add(batch: &RecordBatch, names: &mut Names, rows: &mut Vec<Row>) {
+/// Adds the rows of a batch of a part of this cluster.
+fn add(batch: &RecordBatch, cluster: Name, part: Part, names: &mut Names, rows: &mut Vec<Row>) {
     let nothing = names.intern("");
     let mut text = |column: &str| interned(batch, column, names, nothing);
-    let (cluster, user, account) = (text("cluster"), text("user"), text("account"));
+    let (user, account) = (text("user"), text("account"));
     let (partition, qos, state) = (text("partition"), text("qos"), text("state"));
     let (nodes, gpu_types) = (text("node_list"), text("gpu_types"));
     let mut submit = times(batch, "submit_time");
@@ -120,9 +123,10 @@ fn add(batch: &RecordBatch, names: &mut Names, rows: &mut Vec<Row>) {
     let small = |value: Option<Option<i64>>| u32::try_from(value.flatten()?).ok();
     for place in 0..batch.num_rows() {
         let name = |list: &[Name]| list.get(place).copied().unwrap_or(nothing);
-        let ended = complete.is_some_and(|c| c.is_valid(place) && c.value(place));
+        let ended = part != Part::Open
+            || complete.is_some_and(|complete| complete.is_valid(place) && complete.value(place));
         rows.push(Row {
-            cluster: name(&cluster),
+            cluster,
             user: name(&user),
             account: name(&account),
             partition: name(&partition),

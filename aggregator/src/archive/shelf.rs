@@ -1,8 +1,9 @@
 //! Where the archive's files are: a directory, or object storage. Files are always written whole
 //! beside their place and then put there, and read from a file of this machine.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -127,6 +128,12 @@ pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> ArchiveError {
     move |source| ArchiveError::File { path: path.to_owned(), source }
 }
 
+/// Makes a directory with those above it. The archive has the names and command lines of everybody's
+/// jobs: its owner and a group may read it, nobody else.
+pub(super) fn make_directory(path: &Path) -> Result<(), ArchiveError> {
+    DirBuilder::new().recursive(true).mode(0o750).create(path).map_err(at(path))
+}
+
 /// Makes a change of names in a directory last.
 fn sync_directory(path: &Path) -> Result<(), ArchiveError> {
     File::open(path).and_then(|directory| directory.sync_all()).map_err(at(path))
@@ -149,18 +156,16 @@ impl Shelf for Directory {
 
     fn scratch(&self) -> Result<NamedTempFile, ArchiveError> {
         let directory = self.root.join(super::STAGING);
-        fs::create_dir_all(&directory).map_err(at(&directory))?;
+        make_directory(&directory)?;
         tempfile::Builder::new().prefix("new-").tempfile_in(&directory).map_err(at(&directory))
     }
 
     fn put(&self, file: NamedTempFile, name: &str) -> Result<(), ArchiveError> {
-        use std::os::unix::fs::PermissionsExt;
-
         let path = self.address(name);
         let directory = path.parent().unwrap_or(&self.root);
-        fs::create_dir_all(directory).map_err(at(directory))?;
-        // Temporary files are for their owner alone; the archive is for whom the directory lets in.
-        let readable = fs::Permissions::from_mode(0o644);
+        make_directory(directory)?;
+        // Temporary files are for their owner alone; the archive is for a group too.
+        let readable = fs::Permissions::from_mode(0o640);
         file.as_file().set_permissions(readable).map_err(at(&path))?;
         file.as_file().sync_all().map_err(at(&path))?;
         file.persist(&path).map_err(|error| at(&path)(error.error))?;
@@ -179,7 +184,7 @@ impl Shelf for Directory {
     fn rename(&self, from: &str, to: &str) -> Result<(), ArchiveError> {
         let (from, to) = (self.address(from), self.address(to));
         let directory = to.parent().unwrap_or(&self.root);
-        fs::create_dir_all(directory).map_err(at(directory))?;
+        make_directory(directory)?;
         match fs::rename(&from, &to) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && to.exists() => {}
             result => result.map_err(at(&from))?,
@@ -230,5 +235,35 @@ impl Shelf for Directory {
 
     fn drop_empty(&self, prefix: &str) {
         drop_empty(&self.address(prefix));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn what_is_made_is_for_its_owner_and_a_group_and_nobody_else() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("lib/archive");
+        let shelf = Directory::new(&root);
+        shelf.put(shelf.scratch().unwrap(), "raw/cluster=c1/1.parquet").unwrap();
+        shelf.rename("raw/cluster=c1/1.parquet", "processed/cluster=c1/2.parquet").unwrap();
+        let file = "processed/cluster=c1/2.parquet";
+        for above in Path::new(file).ancestors().skip(1).chain([Path::new("staging")]) {
+            let mode = mode(&root.join(above));
+            assert_eq!((mode & 0o007, mode & 0o700), (0, 0o700), "{}", above.display());
+        }
+        assert_eq!(mode(&root.join(file)), 0o640);
+        // A directory that the site has made stays as it is.
+        let open = place.path().join("open");
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
+        Directory::new(&open).scratch().unwrap();
+        assert_eq!(mode(&open), 0o755);
     }
 }

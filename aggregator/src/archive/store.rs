@@ -24,6 +24,10 @@ const TRIES: usize = 20;
 /// Minutes after which another machine that is changing the archive is taken for dead.
 const CLAIM: i64 = 120;
 
+/// What to do about a manifest that is lost or damaged.
+const REMEDY: &str = "put the right one back from a backup, or delete it: then `steward archive \
+                      rebuild` makes it anew";
+
 /// A part of `processed` of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
@@ -103,7 +107,7 @@ impl Archive {
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(super::shelf::at(&path))?;
         let read: Manifest = serde_json::from_str(&text).map_err(|error| {
-            ArchiveError::Manifest { path: path.clone(), why: error.to_string() }
+            ArchiveError::Manifest { path: path.clone(), why: format!("{error}; {REMEDY}") }
         })?;
         if read.schema > manifest::SCHEMA {
             let why = format!(
@@ -212,8 +216,7 @@ impl Archive {
             let path = self.shelf.address(manifest::NAME);
             let why = format!(
                 "it is missing or old (generation {}), for there are rows of generation {latest}; \
-                 put the right one back from a backup, or delete it: then `steward archive \
-                 rebuild` makes it anew",
+                 {REMEDY}",
                 manifest.generation
             );
             return Err(ArchiveError::Manifest { path, why });

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
 use steward_common::time::Timestamp;
 
 use super::note::{Kind, Messenger, Note, Program, Told};
 use crate::config::Config;
 use crate::mail::{Content, Letter, MessageId, Post, Section, Template};
-use crate::notice::run::{Recipients, Run, URGENT};
+use crate::notice::run::{ANY_DAY, Recipients, Run, mail};
 use crate::outlet;
 use crate::output::sheet::{Cell, Sheet, always, drop, hide};
 use crate::shutdown::Shutdown;
 use crate::store::Store;
-use crate::store::post::{Fate, Mail};
+use crate::store::post::Fate;
 
 /// Writes to the owners of jobs, on any day.
 #[derive(Debug)]
@@ -81,11 +80,8 @@ impl Mailer {
     async fn mail(&self, note: &Note) -> anyhow::Result<Told> {
         let person = self.post.person(&note.user).await?;
         // The same note has the same name, however often it is told: the store takes it once.
-        let hash = Sha256::digest(note.id.as_bytes());
-        let name: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        let name = format!("{name}@{}", self.post.from().domain());
-        let id = MessageId::known(&name)
-            .ok_or_else(|| anyhow::anyhow!("mail.from: {name} cannot be a Message-ID"))?;
+        let id = MessageId::same(&note.id, self.post.from());
+        let name = id.to_string();
         let template = match note.kind {
             Kind::Cancelled => Template::Cancelled,
             Kind::Warning1 | Kind::Warning2 | Kind::SlidingWarning => Template::Warning,
@@ -101,14 +97,7 @@ impl Mailer {
             content: Content::Sections(vec![section]),
         };
         let message = self.post.write(&letter, Some(&person))?;
-        let mail = Mail {
-            id: name.clone(),
-            kind: URGENT.to_owned(),
-            about: note.user.clone(),
-            subject: message.subject,
-            text: String::from_utf8_lossy(&message.raw).into_owned(),
-            to: vec![person.address.to_string()],
-        };
+        let mail = mail(ANY_DAY[0], &note.user, message, [person.address.clone()]);
         let now = Timestamp::new(jiff::Timestamp::now().as_second());
         self.store.plan_once(&mail, now).await?;
         let run = Run {

@@ -1,29 +1,29 @@
 //! One part of a collection: sacct's answer for the windows of a day becomes a raw file and the
 //! parts of `processed` it belongs to.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::BTreeMap;
 
 use roaring::RoaringBitmap;
 use steward_common::job::{AgentUse, Run};
-use steward_common::slurm::sacct::{Layout, Oddity};
+use steward_common::slurm::sacct::{Layout, Oddity, ended};
 use steward_common::time::Timestamp;
 use tempfile::NamedTempFile;
-use twox_hash::XxHash3_64;
 
 use super::measure::Measurements;
 use super::plan::Unit;
+use super::unread::{Added, Unread};
 use super::{CollectError, Context, run};
 use crate::archive::column::Stored;
 use crate::archive::manifest::Forgotten;
 use crate::archive::part::PartWriter;
 use crate::archive::raw::{Form, Key, RawWriter};
-use crate::archive::read::{RunKey, Table};
+use crate::archive::read::{RunKey, RunSet, Table};
 use crate::archive::{ArchiveError, Day, Part, agent};
 use crate::source::slurm::lines::{Job, Piece};
 use crate::source::slurm::sacct::Failure;
 
 /// Odd values of which an example is kept.
-const EXAMPLES: usize = 5;
+pub(super) const EXAMPLES: usize = 5;
 
 /// What a part of a collection has seen. A part that is gathered again begins from nothing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,8 +64,8 @@ pub struct Gathered {
     pub ended: Vec<RunKey>,
     /// The earliest start of an open run.
     pub open_since: Option<Timestamp>,
-    /// Digests of text that could not be read.
-    pub unread: BTreeSet<u64>,
+    /// Texts that could not be read.
+    pub unread: Unread,
     /// What was seen.
     pub counts: Counts,
     /// Examples of what could not be read.
@@ -81,6 +81,8 @@ pub struct Broken {
     pub submit: Option<Timestamp>,
     /// The rows as they came.
     pub bytes: Vec<u8>,
+    /// Parts of them that are no rows, unless a text of the job has them.
+    pub doubt: Vec<Vec<u8>>,
 }
 
 /// A part of a collection while it goes on.
@@ -94,7 +96,7 @@ pub struct Gather<'c> {
     ended: Vec<RunKey>,
     broken: Vec<Broken>,
     open_since: Option<Timestamp>,
-    unread: BTreeSet<u64>,
+    unread: Unread,
     counts: Counts,
     examples: Vec<String>,
 }
@@ -119,7 +121,7 @@ impl<'c> Gather<'c> {
             ended: Vec::new(),
             broken: Vec::new(),
             open_since: None,
-            unread: BTreeSet::new(),
+            unread: Unread::default(),
             counts: Counts::default(),
             examples: Vec::new(),
         })
@@ -145,16 +147,27 @@ impl<'c> Gather<'c> {
             // What has ended belongs to the window in which it ended; a run that ends while we
             // ask belongs to now, as does what has not ended.
             self.measurements.load(*window);
-            let wanted = |run: &Run<'_>| match run.end.filter(|_| run.ended) {
+            let is_here = |ended: Option<Timestamp>| match ended {
                 Some(end) => {
                     window.holds(end)
                         || (unit.is_last && Some(window.from()) == open_from && end >= window.to())
                 }
                 None => unit.is_last && Some(window.from()) == open_from,
             };
+            let wanted = |run: &Run<'_>| is_here(run.end.filter(|_| run.ended));
             self.context
                 .sacct
                 .jobs(self.layout, *window, |piece| {
+                    // A run of several days is in the answer for each of them: most of it need not be
+                    // read to know that it is another day's.
+                    if let Piece::Whole(job) = &piece
+                        && job
+                            .rows()
+                            .next()
+                            .is_some_and(|own| ended(&own).is_ok_and(|end| !is_here(end)))
+                    {
+                        return Ok(());
+                    }
                     self.piece(piece, wanted).map_err(Failure::Visit)
                 })
                 .map_err(CollectError::of)?;
@@ -173,16 +186,19 @@ impl<'c> Gather<'c> {
     ) -> Result<(), CollectError> {
         match piece {
             Piece::Whole(job) => self.job(job, wanted),
-            Piece::Broken { id, submit, bytes } => {
+            Piece::Broken { id, submit, bytes, doubt } => {
                 match id.and_then(|id| id.parse().ok()) {
                     Some(job) => {
                         let submit = submit.and_then(|at| Timestamp::from_slurm(at).ok().flatten());
-                        self.broken.push(Broken { job, submit, bytes: bytes.to_vec() });
+                        let doubt = doubt.into_iter().map(<[u8]>::to_vec).collect();
+                        let bytes = bytes.into_owned();
+                        self.broken.push(Broken { job, submit, bytes, doubt });
                     }
-                    None => self.malformed(None, bytes)?,
+                    None => self.stray(None, &bytes)?,
                 }
                 Ok(())
             }
+            Piece::Stray { id, bytes } => self.stray(id.and_then(|id| id.parse().ok()), bytes),
         }
     }
 
@@ -195,10 +211,11 @@ impl<'c> Gather<'c> {
             Some(Err(oddity)) => {
                 let id = job.rows().next().map_or("", |own| own.id().0);
                 self.example(id, &oddity);
-                return self.malformed(id.parse().ok(), job.bytes());
+                self.malformed(id.parse().ok(), &job.bytes())?;
+                return Ok(());
             }
         };
-        let digest = run::digest(job.bytes());
+        let digest = run::digest(&job.bytes());
         let count = 1 + u64::from(run.steps);
         self.counts.rows += count;
         let is_measured = self.measure(&mut run, digest)?;
@@ -214,12 +231,8 @@ impl<'c> Gather<'c> {
         }
         let (number, submit) = (Some(run.job.get()), Some(run.submit));
         let end = run.end.filter(|_| run.ended);
-        let mut above = None;
-        for row in job.rows() {
-            let key = Key { job: number, submit, end, step: row.id().1 };
-            self.raw.push_row(key, job.answer(), &row, above.as_ref())?;
-            above = Some(row);
-        }
+        let key = Key { job: number, submit, end, step: None };
+        self.raw.push_run(key, job.answer(), job.rows(), job.may_have_separators())?;
         Ok(())
     }
 
@@ -309,25 +322,38 @@ impl<'c> Gather<'c> {
         }
     }
 
-    /// Keeps text that is no row, unless it was kept before or is about somebody who is forgotten.
+    /// Keeps text that is no row, and shows it, unless it was kept before or is about somebody who
+    /// is forgotten.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn malformed(&mut self, job: Option<u32>, bytes: &[u8]) -> Result<(), CollectError> {
-        let context = self.context;
-        if Forgotten::is_named(&context.forgotten, &context.cluster, bytes) {
-            return Ok(());
-        }
-        let digest = XxHash3_64::oneshot(bytes);
-        if !self.unread.insert(digest) || context.entry.has_unread(digest) {
-            return Ok(());
-        }
-        if job.is_none() && self.examples.len() < EXAMPLES {
+    pub fn stray(&mut self, job: Option<u32>, bytes: &[u8]) -> Result<(), CollectError> {
+        if self.malformed(job, bytes)? && self.examples.len() < EXAMPLES {
             let text = String::from_utf8_lossy(bytes.get(..80).unwrap_or(bytes)).into_owned();
             self.examples.push(format!("text that is no row: {text:?}"));
         }
-        let key = Key { job, submit: None, end: None, step: None };
-        self.push_raw(key, Form::Malformed, bytes)
+        Ok(())
+    }
+
+    /// Keeps rows that cannot be read, unless they were kept before or are about somebody who is
+    /// forgotten; whether they are new.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn malformed(&mut self, job: Option<u32>, bytes: &[u8]) -> Result<bool, CollectError> {
+        let context = self.context;
+        if Forgotten::is_named(&context.forgotten, &context.cluster, bytes) {
+            return Ok(false);
+        }
+        match self.unread.add(&context.entry, job, bytes) {
+            Added::Known => Ok(false),
+            Added::Held => Ok(true),
+            Added::Full => {
+                let key = Key { job, submit: None, end: None, step: None };
+                self.push_raw(key, Form::Malformed, bytes)?;
+                Ok(true)
+            }
+        }
     }
 
     /// Keeps a row that was put together again.
@@ -368,7 +394,7 @@ impl<'c> Gather<'c> {
     ///
     /// # Errors
     /// If they cannot be read or written.
-    pub fn carry(&mut self, from: &Table, runs: &HashSet<RunKey>) -> Result<(), ArchiveError> {
+    pub fn carry(&mut self, from: &Table, runs: &RunSet) -> Result<(), ArchiveError> {
         self.part(Part::Open)?.carry(from, runs)
     }
 

@@ -11,7 +11,7 @@ use steward_common::time::Timestamp;
 use super::gather::{Broken, Gather, Gathered};
 use super::{CollectError, Context, Request, Total, retried, run};
 use crate::archive::raw::Key;
-use crate::archive::read::RunKey;
+use crate::archive::read::{RunKey, RunSet};
 use crate::archive::{Change, Part};
 use crate::source::slurm::command::CommandError;
 use crate::source::slurm::lines::Piece;
@@ -37,10 +37,11 @@ pub(super) fn mend(
     broken.sort();
     broken.dedup();
     for (job, submit) in std::mem::take(&mut context.entry.waiting) {
-        broken.push(Broken { job, submit: submit.map(Timestamp::new), bytes: Vec::new() });
+        let submit = submit.map(Timestamp::new);
+        broken.push(Broken { job, submit, bytes: Vec::new(), doubt: Vec::new() });
     }
     // What has ended, and what is asked for anyway, has not vanished.
-    let mut unseen: HashSet<RunKey> = std::mem::take(&mut total.unseen).into_iter().collect();
+    let mut unseen: RunSet = std::mem::take(&mut total.unseen).into_iter().collect();
     for run in &total.ended {
         unseen.remove(run);
     }
@@ -64,9 +65,9 @@ pub(super) fn mend(
         }
         Err(error) => return Err(error),
     };
-    let Answered { mut gather, found, waiting } = answered;
+    let Answered { mut gather, found, waiting, .. } = answered;
     let asked = |run: &RunKey| unseen.contains(run) || wanted.has(*run);
-    let lost: HashSet<RunKey> =
+    let lost: RunSet =
         context.open.iter().filter(|run| asked(run) && !found.contains(run)).copied().collect();
     if let Some(table) = open_before.filter(|_| !lost.is_empty()) {
         tracing::warn!(runs = lost.len(), "open runs that sacct did not tell of stay as they were");
@@ -101,19 +102,24 @@ struct Asking<'a> {
 struct Answered<'a> {
     gather: Gather<'a>,
     /// The runs that sacct told of.
-    found: HashSet<RunKey>,
+    found: RunSet,
+    /// Jobs with a text that looks like the end of a row.
+    forging: HashSet<u32>,
     /// Those that are to be asked for again.
     waiting: Vec<(u32, Option<i64>)>,
 }
 
+impl<'a> Answered<'a> {
+    fn of(gather: Gather<'a>) -> Answered<'a> {
+        let (found, forging) = (RunSet::default(), HashSet::new());
+        Answered { gather, found, forging, waiting: Vec::new() }
+    }
+}
+
 impl<'a> Asking<'a> {
-    fn answer(
-        &self,
-        broken: &[Broken],
-        unseen: &HashSet<RunKey>,
-    ) -> Result<Answered<'a>, CollectError> {
+    fn answer(&self, broken: &[Broken], unseen: &RunSet) -> Result<Answered<'a>, CollectError> {
         let gather = Gather::new(self.context, self.layout)?;
-        let mut answered = Answered { gather, found: HashSet::new(), waiting: Vec::new() };
+        let mut answered = Answered::of(gather);
         self.unseen(&mut answered, unseen)?;
         let mut broken = broken.to_vec();
         broken.extend(answered.gather.take_broken());
@@ -123,14 +129,21 @@ impl<'a> Asking<'a> {
         for jobs in jobs.chunks(TEXTS_AT_ONCE) {
             self.broken(&mut answered, &wanted, jobs)?;
         }
-        let known: HashSet<u32> = answered.found.iter().map(|(job, _)| *job).collect();
-        for one in broken.iter().filter(|one| !one.bytes.is_empty()) {
+        let Answered { gather, found, forging, .. } = &mut answered;
+        let known: HashSet<u32> = found.iter().map(|(job, _)| *job).collect();
+        for one in &broken {
             let is_known = match one.submit {
-                Some(submit) => answered.found.contains(&(one.job, submit)),
+                Some(submit) => found.contains(&(one.job, submit)),
                 None => known.contains(&one.job),
             };
-            if !is_known {
-                answered.gather.malformed(Some(one.job), &one.bytes)?;
+            if !is_known && !one.bytes.is_empty() {
+                gather.malformed(Some(one.job), &one.bytes)?;
+            }
+            // What the job's texts do not explain is nobody's.
+            if is_known && !forging.contains(&one.job) {
+                for text in &one.doubt {
+                    gather.stray(Some(one.job), text)?;
+                }
             }
         }
         Ok(answered)
@@ -144,15 +157,11 @@ impl<'a> Asking<'a> {
         }
         let waiting: BTreeSet<(u32, Option<i64>)> =
             broken.iter().map(|one| (one.job, one.submit.map(Timestamp::get))).collect();
-        Ok(Answered { gather, found: HashSet::new(), waiting: waiting.into_iter().collect() })
+        Ok(Answered { waiting: waiting.into_iter().collect(), ..Answered::of(gather) })
     }
 
     /// Asks for runs that have vanished.
-    fn unseen(
-        &self,
-        answered: &mut Answered<'a>,
-        unseen: &HashSet<RunKey>,
-    ) -> Result<(), CollectError> {
+    fn unseen(&self, answered: &mut Answered<'a>, unseen: &RunSet) -> Result<(), CollectError> {
         let jobs: BTreeSet<u32> = unseen.iter().map(|(job, _)| *job).collect();
         let jobs: Vec<u32> = jobs.into_iter().collect();
         for jobs in jobs.chunks(AT_ONCE) {
@@ -206,11 +215,17 @@ impl<'a> Asking<'a> {
     ) -> Result<(), CollectError> {
         let bare = Layout::new(|field| self.layout.place(field).is_some() && !field.is_free_text());
         let (texts, later) = self.texts(jobs)?;
-        let Answered { gather, found, waiting } = answered;
+        let Answered { gather, found, forging, waiting } = answered;
         self.context
             .sacct
             .runs_of(&bare, jobs, |piece| {
-                let Piece::Whole(job) = piece else { return Ok(()) };
+                let job = match piece {
+                    Piece::Whole(job) => job,
+                    Piece::Broken { .. } => return Ok(()),
+                    stray @ Piece::Stray { .. } => {
+                        return gather.piece(stray, |_| false).map_err(Failure::Visit);
+                    }
+                };
                 let rows = mended(self.layout, &bare, job.rows(), &texts);
                 let run = assembled(&rows, self.layout, &self.context.cluster);
                 // Asked for an array or a part of a heterogeneous job, sacct tells of the others;
@@ -219,6 +234,9 @@ impl<'a> Asking<'a> {
                 if let Some(key) = key {
                     self.keep(gather, &rows).map_err(Failure::Visit)?;
                     found.insert(key);
+                    if rows.iter().any(Mended::has_false_end) {
+                        forging.insert(key.0);
+                    }
                     if later {
                         waiting.push((key.0, Some(key.1.get())));
                     }
@@ -340,6 +358,12 @@ impl Mended {
     #[must_use]
     pub fn row<'a>(&'a self, layout: &'a Layout) -> Option<Row<'a>> {
         Row::new(layout, &self.text, 0, &self.ends)
+    }
+
+    /// Whether a text in it looks like the end of the row.
+    fn has_false_end(&self) -> bool {
+        let id = self.ends.first().and_then(|end| self.text.get(..*end as usize));
+        id.is_some_and(|id| self.text.contains(&format!("{}{id}\n", char::from(DELIMITER))))
     }
 
     /// The digest of a run's rows.

@@ -12,8 +12,8 @@ pub mod run;
 pub mod site;
 #[cfg(test)]
 mod tests;
+pub mod unread;
 
-use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -26,14 +26,15 @@ use tempfile::NamedTempFile;
 
 use crate::archive::lock::Lock;
 use crate::archive::manifest::{Cluster, Forgotten, Last};
-use crate::archive::read::{RunKey, Table};
+use crate::archive::read::{RunKey, RunSet, Table};
 use crate::archive::{Archive, ArchiveError, Change, Day, Part, ranks};
 use crate::keep::retention::{Dropped, Retention};
 use crate::source::slurm::command::CommandError;
-use crate::source::slurm::sacct::{Failure, Sacct};
+use crate::source::slurm::sacct::{Failure, Sacct, Stop};
 use gather::{Broken, Counts, Gather, Gathered};
 use measure::Agents;
 use plan::{Terms, Unit};
+use unread::Unread;
 
 /// How long to wait before a failed call is made again, the first time; then twice as long.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -47,6 +48,16 @@ pub enum CollectError {
     /// sacct.
     #[error(transparent)]
     Slurm(#[from] CommandError),
+    /// There is no such cluster.
+    #[error(
+        "slurmdbd knows no cluster {cluster}, only {known}: see slurm.clusters in steward.toml"
+    )]
+    NoCluster {
+        /// The cluster.
+        cluster: String,
+        /// Those that there are.
+        known: String,
+    },
 }
 
 impl CollectError {
@@ -89,6 +100,10 @@ pub struct Request {
     pub agents: Option<Arc<Agents>>,
     /// How long layers are kept.
     pub retention: Retention,
+    /// Who knows which clusters there are, where this one was named.
+    pub sacctmgr: Option<Vec<String>>,
+    /// Says whether to stop.
+    pub stop: Stop,
 }
 
 /// What all parts of a collection share.
@@ -103,7 +118,7 @@ pub struct Context {
     keeps_raw: bool,
     agents: Option<Arc<Agents>>,
     /// Runs that had not ended when they were last collected.
-    open: HashSet<RunKey>,
+    open: RunSet,
 }
 
 impl Context {
@@ -178,10 +193,14 @@ pub fn run(
 ) -> Result<(Collected, Lock), CollectError> {
     let layout = retried(request, || Ok(request.sacct.layout()?))?;
     let mut change = archive.change(lock)?;
+    let is_first = !change.manifest.clusters.contains_key(&request.cluster);
     let mut collected = match fill(archive, &mut change, &layout, request, watch) {
         Err(CollectError::Archive(error)) => return Err(change.explain(error).into()),
         collected => collected?,
     };
+    if let (true, Some(sacctmgr)) = (is_first && collected.rows == 0, &request.sacctmgr) {
+        site::is_known(sacctmgr, &request.cluster, &request.stop)?;
+    }
     let now = request.terms.now;
     let lock = change.commit()?;
     let dropped = request.retention.drop_raw(archive, &request.cluster, now);
@@ -210,7 +229,7 @@ fn fill(
         sacct: request.sacct.clone(),
         keeps_raw: request.raw,
         agents: request.agents.clone(),
-        open: HashSet::new(),
+        open: RunSet::default(),
     };
     if let Some(table) = context.table(Part::Open)? {
         context.open = table.runs()?.into_keys().collect();
@@ -220,6 +239,9 @@ fn fill(
         total.add(change, &context, gathered)?;
     }
     let waiting = mend::mend(&mut context, request, layout, change, &mut total)?;
+    if let Some(raw) = total.unread.write(&context, &layout.names())? {
+        total.put_raw(change, &context, raw)?;
+    }
     ranks::rank(change, &context.cluster, &total.jobs)?;
     let Counts { rows, runs, odd, measured } = total.counts;
     let entry = change.manifest.clusters.entry(request.cluster.clone()).or_default();
@@ -227,7 +249,7 @@ fn fill(
         cluster: request.cluster.clone(),
         rows,
         runs,
-        malformed: entry.enter_unread(&total.unread),
+        malformed: entry.enter_unread(total.unread.digests()),
         keeps_raw: request.raw,
         odd,
         measured,
@@ -258,7 +280,7 @@ pub struct Total {
     unseen: Vec<RunKey>,
     ended: Vec<RunKey>,
     open_since: Option<Timestamp>,
-    unread: BTreeSet<u64>,
+    unread: Unread,
     counts: Counts,
     examples: Vec<String>,
     raw_files: usize,
@@ -285,10 +307,14 @@ impl Total {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
-        self.unread.extend(gathered.unread);
+        self.unread.merge(gathered.unread);
         self.counts.add(gathered.counts);
-        self.examples.extend(gathered.examples);
-        self.examples.truncate(5);
+        for example in gathered.examples {
+            // Each day may tell of the same.
+            if !self.examples.contains(&example) && self.examples.len() < gather::EXAMPLES {
+                self.examples.push(example);
+            }
+        }
         Ok(())
     }
 

@@ -17,12 +17,17 @@ use crate::config::Config;
 use crate::keep::retention::Retention;
 use crate::source::slurm::command::{CommandError, Running};
 use crate::source::slurm::sacct::{Sacct, Stop};
+use crate::source::slurm::settings;
 
 /// How long scontrol may take.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// How long to wait for whoever took the lock between two clusters.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The beginning of 2002, the year in which Slurm was first given to others: no job is older, and
+/// sacct takes 1970 for no time at all.
+const FIRST: Timestamp = Timestamp::new(1_009_843_200);
 
 /// What is collected.
 #[derive(Clone)]
@@ -70,12 +75,24 @@ pub fn clusters(config: &Config, order: &Order) -> Result<Vec<Asked>, CommandErr
 /// # Errors
 /// If scontrol does not say it.
 pub fn local(scontrol: &[String], stop: &Stop) -> Result<ClusterName, CommandError> {
+    local_within(scontrol, LIMIT, stop)
+}
+
+/// The same, if scontrol takes no longer than `limit`.
+///
+/// # Errors
+/// If scontrol does not say it.
+pub fn local_within(
+    scontrol: &[String],
+    limit: Duration,
+    stop: &Stop,
+) -> Result<ClusterName, CommandError> {
     use std::io::Read;
 
     let mut argv = scontrol.to_vec();
     argv.extend(["show".to_owned(), "config".to_owned()]);
     let stop = stop.clone();
-    let mut running = Running::start(&argv, &[], LIMIT, move || stop())?;
+    let mut running = Running::start(&argv, &[], limit, move || stop())?;
     let mut text = String::new();
     let unreadable = |source| CommandError::Unreadable { command: argv.join(" "), source };
     if let Some(mut answer) = running.answer() {
@@ -90,7 +107,8 @@ pub fn local(scontrol: &[String], stop: &Stop) -> Result<ClusterName, CommandErr
     name.ok_or_else(|| unreadable(std::io::Error::new(std::io::ErrorKind::InvalidData, why)))
 }
 
-/// Midnight, on the site's clocks, of the day that is so many days before today.
+/// Midnight, on the site's clocks, of the day that is so many days before today, or the time before
+/// which there were no jobs.
 #[must_use]
 pub fn midnight(now: Timestamp, zone: &TimeZone, days: u32) -> Timestamp {
     let begin = || -> Result<Zoned, jiff::Error> {
@@ -98,13 +116,30 @@ pub fn midnight(now: Timestamp, zone: &TimeZone, days: u32) -> Timestamp {
         today.date().checked_sub(jiff::Span::new().try_days(days)?)?.to_zoned(zone.clone())
     };
     // Only a date before the beginning of the calendar has no midnight.
-    begin().map_or(Timestamp::new(0), |begin| Timestamp::new(begin.timestamp().as_second()))
+    begin().map_or(FIRST, |begin| Timestamp::new(begin.timestamp().as_second()).max(FIRST))
+}
+
+/// Makes sure that slurmdbd knows a cluster: asked for one that it does not know, sacct says that
+/// there were no jobs. If sacctmgr does not answer, nobody is sure, and that is no error.
+///
+/// # Errors
+/// If it knows others only.
+pub fn is_known(sacctmgr: &[String], cluster: &str, stop: &Stop) -> Result<(), CollectError> {
+    let arguments = ["--noheader", "--parsable2", "show", "cluster", "format=cluster"];
+    let Ok(text) = settings::text(sacctmgr, &arguments, LIMIT, stop) else { return Ok(()) };
+    let known: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if known.is_empty() || known.contains(&cluster) {
+        return Ok(());
+    }
+    Err(CollectError::NoCluster { cluster: cluster.to_owned(), known: known.join(", ") })
 }
 
 /// Who knows what agents measured, if anybody does.
 fn agents(config: &Config) -> Option<Arc<Agents>> {
     let url = config.prometheus.url.as_deref()?;
-    match Agents::new(url, config.prometheus.timeout.0) {
+    // That it makes sense was seen when it was read.
+    let gpus = config.gpus.mapping().ok().flatten();
+    match Agents::new(url, config.prometheus.timeout.0, gpus) {
         Ok(agents) => Some(Arc::new(agents)),
         Err(error) => {
             tracing::warn!(%error, "jobs are archived without what agents measured");
@@ -149,6 +184,8 @@ pub fn collect(
             raw: config.archive.raw,
             agents: agents(config),
             retention: Retention::of(&config.archive),
+            sacctmgr: asked.by_name.then(|| config.slurm.sacctmgr.clone()),
+            stop: Arc::clone(&order.stop),
         };
         match super::run(archive, lock, &request, watch) {
             Ok((collected, free)) => {
@@ -176,4 +213,34 @@ pub fn collect(
         }
     }
     Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_day_is_before_the_first_job() {
+        let now = Timestamp::new(1_794_880_000);
+        let days = |days| midnight(now, &TimeZone::UTC, days);
+        assert_eq!(days(0), Timestamp::new(1_794_873_600));
+        assert_eq!(days(1), Timestamp::new(1_794_873_600 - 86_400));
+        for many in [10_000, 20_773, 20_774, 1_000_000, u32::MAX] {
+            assert_eq!(days(many), FIRST, "{many}");
+        }
+    }
+
+    #[test]
+    fn a_cluster_that_slurmdbd_does_not_know_is_told_with_those_that_it_knows() {
+        let stop: Stop = Arc::new(|| false);
+        let ask = |script: &str| {
+            let argv = ["sh", "-c", script].map(str::to_owned);
+            is_known(&argv, "tuxedo", &stop).map_err(|error| error.to_string())
+        };
+        let error = ask("echo steward; echo tux").unwrap_err();
+        assert!(error.contains("tuxedo") && error.contains("steward, tux"), "{error}");
+        for fine in ["echo steward; echo tuxedo", "exit 1", "echo"] {
+            assert_eq!(ask(fine), Ok(()), "{fine}");
+        }
+    }
 }

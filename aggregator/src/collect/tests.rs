@@ -2,6 +2,7 @@ mod site;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::Arc;
 use std::time::Duration;
 
 use steward_common::intern::Names;
@@ -19,6 +20,7 @@ use crate::archive::{Day, Part, agent};
 use crate::jobs::{Question, Whose};
 use crate::keep::retention::Retention;
 use crate::keep::{forget, rebuild};
+use crate::source::slurm::sacct::Sacct;
 use site::{Fault, SACCT, Site, Unwatched};
 
 fn run(job: i64, name: &str, state: &str, open: bool) -> (i64, String, String, bool) {
@@ -60,7 +62,7 @@ fn a_failure_by_number_costs_those_jobs_only_and_they_come_later() {
     let collected = site.collect(1000);
     assert_eq!((collected.runs, collected.malformed), (1, 2));
     assert_eq!(site.runs(), [run(7, "plain", "FAILED", false)]);
-    assert_eq!(site.forms(), ["ditto", "malformed", "malformed"]);
+    assert_eq!(site.forms(), ["short", "malformed", "malformed"]);
     // They are no longer in the time that is asked for.
     site.remove("fail");
     site.write("window", "");
@@ -80,9 +82,9 @@ fn a_run_that_can_be_cut_is_not_mended_with_another_one_of_its_job() {
     site.write("bare", "5~5~ann~REQUEUED~90@~95@~99@~5\n5~5~ann~COMPLETED~100@~150@~200@~5\n");
     site.write("json", TWO_TEXTS);
     assert_eq!(site.collect(1000).runs, 2);
-    assert_eq!(site.forms(), ["ditto", "mended"]);
+    assert_eq!(site.forms(), ["short", "mended"]);
     assert_eq!(site.collect(1001).runs, 0);
-    assert_eq!(site.forms(), ["ditto", "mended"]);
+    assert_eq!(site.forms(), ["short", "mended"]);
 }
 
 #[test]
@@ -134,6 +136,108 @@ fn text_that_cannot_be_read_is_counted_and_kept_once() {
     assert_eq!(site.collect(1001).malformed, 0);
     assert_eq!(site.forms().iter().filter(|form| **form == "malformed").count(), 2);
     assert_eq!(site.archive().manifest().unwrap().clusters["c1"].malformed, 2);
+}
+
+#[test]
+fn text_behind_a_row_is_counted_and_kept_and_the_job_is_too() {
+    let site = Site::new();
+    let good = "7~7~bob~FAILED~100@~150@~300@~b~7\n";
+    let cut = "8~8~bob~FAILED~Unknown~150@~300@~c~8\n";
+    site.write("window", &format!("{good}what is this\n{}{cut}", good.replace('7', "9")));
+    let collected = site.collect(1000);
+    assert_eq!((collected.runs, collected.malformed), (2, 2));
+    assert_eq!(site.runs(), [run(7, "b", "FAILED", false), run(9, "b", "FAILED", false)]);
+    let kept = ["what is this\n".to_owned(), cut.replace('~', "\x1f").replace('@', "")];
+    assert_eq!(site.malformed(), kept);
+    let examples = collected.examples.join(" ");
+    assert!(examples.contains("no row: \"what is this\\n\""), "{examples}");
+    // Neither job had to be asked for again.
+    assert_eq!((site.calls("bare"), site.collect(1001).malformed), (0, 0));
+}
+
+#[test]
+fn text_behind_every_answer_costs_no_job() {
+    let site = Site::new();
+    let footer = "-- the wrapper says goodbye\n";
+    site.write("window", &format!("{TWO_BROKEN}{footer}"));
+    site.write("bare", &format!("{TWO_BARE}{footer}"));
+    site.write("json", TWO_TEXTS);
+    let collected = site.collect(1000);
+    assert_eq!((collected.runs, collected.malformed), (3, 1));
+    assert_eq!((site.runs().len(), site.malformed()), (3, vec![footer.to_owned()]));
+}
+
+#[test]
+fn a_row_that_was_cut_short_is_kept_though_its_job_is_found() {
+    let site = Site::new();
+    site.write("window", "5~5~ann~COMPLETED~100@\n7~7~bob~FAILED~100@~150@~300@~b~7\n");
+    site.write("bare", TWO_BARE);
+    site.write("json", TWO_TEXTS);
+    let collected = site.collect(1000);
+    assert_eq!((collected.runs, collected.malformed), (2, 1));
+    assert_eq!(site.runs()[0], run(5, "x\x1fy", "COMPLETED", false));
+    assert_eq!(site.malformed(), ["5\x1f5\x1fann\x1fCOMPLETED\x1f100\n"]);
+}
+
+#[test]
+fn what_may_be_a_name_is_asked_for_and_kept_if_it_is_none() {
+    let site = Site::new();
+    // Either the job has a name of two lines, or a row without a time of its own follows it.
+    let rest = "5~5~ann~FAILED~Unknown~150@~200@~again~5\n";
+    site.write("window", &format!("5~5~ann~COMPLETED~100@~150@~200@~x~5\n{rest}"));
+    site.write("bare", TWO_BARE);
+    let rest = rest.replace('~', "\x1f").replace('@', "");
+    let forged = format!("x\x1f5\n{}", rest.trim_end_matches("\x1f5\n"));
+    for (name, kept) in [(forged.as_str(), vec![]), ("x", vec![rest.clone()])] {
+        let name = serde_json::Value::from(name);
+        let json =
+            format!(r#"{{"jobs":[{{"job_id":5,"name":{name},"time":{{"submission":100}}}}]}}"#);
+        site.write("json", &json);
+        let again = Site::new();
+        for file in ["window", "bare", "json"] {
+            again.write(file, &fs::read_to_string(site.path(file)).unwrap());
+        }
+        assert_eq!(again.collect(1000).malformed, kept.len() as u64);
+        assert_eq!(again.runs(), [run(5, name.as_str().unwrap(), "COMPLETED", false)]);
+        assert_eq!(again.malformed(), kept);
+    }
+}
+
+#[test]
+fn text_that_several_days_give_is_kept_once() {
+    let site = Site::new();
+    site.write("window", "what is this\n7~7~bob~FAILED~100@~150@~300@~b~7\n");
+    let collected = site.collect(300_000);
+    assert_eq!((collected.days, collected.malformed), (4, 1));
+    assert_eq!(collected.examples.len(), 1, "{:?}", collected.examples);
+    assert_eq!(site.malformed(), ["what is this\n"]);
+}
+
+#[test]
+fn a_greeting_before_an_answer_without_jobs_is_kept_and_nothing_fails() {
+    let site = Site::new();
+    site.write("window", "welcome to login1\n");
+    let collected = site.collect(1000);
+    assert_eq!((collected.runs, collected.malformed), (0, 1));
+    assert_eq!(site.malformed(), ["welcome to login1\n"]);
+}
+
+#[test]
+fn text_between_the_rows_of_a_job_is_none_of_it() {
+    let site = Site::new();
+    let (own, step) = (
+        "7~7~bob~RUNNING~100@~150@~Unknown~b~7\n",
+        "7.0~7.0~bob~RUNNING~100@~150@~Unknown~s~7.0\n",
+    );
+    site.write("window", &format!("{own}at noon\n{step}"));
+    assert_eq!(site.collect(1000).runs, 1);
+    // Other text, or none, changes nothing of it.
+    for between in ["at one\n", ""] {
+        site.write("window", &format!("{own}{between}{step}"));
+        assert_eq!(site.collect(1001).runs, 0, "{between:?}");
+    }
+    let kept: BTreeSet<String> = site.malformed().into_iter().collect();
+    assert_eq!(kept.into_iter().collect::<Vec<_>>(), ["at noon\n", "at one\n"]);
 }
 
 #[test]
@@ -237,6 +341,25 @@ fn those_that_may_never_have_run_are_asked_for_by_their_state() {
     site.collect(1000);
     let calls = fs::read_to_string(site.path("calls")).unwrap();
     assert!(calls.contains(" --state=CANCELLED,DEADLINE"), "{calls}");
+}
+
+#[test]
+fn other_clusters_of_a_federation_are_not_asked_for() {
+    let site = Site::new();
+    site.write("window", TWO_BROKEN);
+    site.collect(1000);
+    let calls = fs::read_to_string(site.path("calls")).unwrap();
+    assert!(calls.lines().count() >= 3 && calls.lines().all(|call| call.contains(" --local")));
+    let named = Sacct::new(
+        &["sh".to_owned(), site.path("sacct").display().to_string()],
+        Some("c1".parse().unwrap()),
+        Duration::from_secs(60),
+        Arc::new(|| false),
+    );
+    fs::remove_file(site.path("calls")).unwrap();
+    site.collect_as(&Request { sacct: named, ..site.request(1001) });
+    let calls = fs::read_to_string(site.path("calls")).unwrap();
+    assert!(calls.lines().all(|call| call.contains(" --clusters=c1") && !call.contains("--local")));
 }
 
 #[test]

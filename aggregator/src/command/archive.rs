@@ -1,24 +1,26 @@
 //! `steward archive`.
 
+mod forget_user;
+
 use std::time::Duration;
 
 use clap::Subcommand;
 use steward_common::id::ClusterName;
 use steward_common::time::Timestamp;
 
-use super::{BadInput, Interrupted, Outcome, ask};
+use super::{BadInput, Interrupted, Outcome};
 use crate::archive::files::Listed;
 use crate::archive::lock::Lock;
 use crate::archive::{self, Archive, ArchiveError};
 use crate::config::{Config, Location};
 use crate::keep::KeepError;
-use crate::keep::forget::{self, Gone};
 use crate::keep::rebuild::{self, Rebuilt};
 use crate::keep::retention::Retention;
 use crate::keep::told::{self, Told};
 use crate::output::plain::visible;
 use crate::output::progress::Progress;
 use crate::shutdown::Shutdown;
+use forget_user::Wish;
 
 /// How long to wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -49,7 +51,8 @@ enum What {
     /// Remove all jobs of a user, for good, and do not collect them again.
     ///
     /// Both layers are written anew without the user's jobs, all at once. Jobs that the user submits from now on are
-    /// kept again. Backups of the archive, Slurm's own database, and logs are not touched.
+    /// kept again. What the store has of the user goes too, but for bookkeeping: notices, mails, cancellations; what
+    /// stays is told. Backups of the archive, Slurm's own database, and logs are not touched.
     ForgetUser {
         /// The user's name as `steward jobs` shows it.
         #[arg(value_name = "NAME")]
@@ -57,6 +60,9 @@ enum What {
         /// Do not ask.
         #[arg(long, short)]
         yes: bool,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         place: Place,
     },
@@ -122,8 +128,10 @@ fn now() -> Timestamp {
 pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
     let work = tokio::task::spawn_blocking(move || match args.what {
         What::Rebuild { place } => rebuild(&place.open(&config)?, &place, &config, &shutdown),
-        What::ForgetUser { user, yes, place } => {
-            forget(&place.open(&config)?, &place, &user, yes, &shutdown)
+        What::ForgetUser { user, yes, json, place } => {
+            let wish = Wish { user: &user, yes, json, place: &place };
+            let handle = tokio::runtime::Handle::current();
+            forget_user::run(&place.open(&config)?, &wish, &config, &shutdown, &handle)
         }
         What::Rows { job, json, place } => rows(&place.open(&config)?, &place, job, json),
         What::Files { json, place } => files(&place.open(&config)?, &place, json),
@@ -175,40 +183,6 @@ fn rebuilt(done: &Rebuilt) -> String {
         text += &format!("  {unreadable} runs cannot be read from their rows and are left out\n");
     }
     text + &dropped.line()
-}
-
-fn forget(
-    archive: &Archive,
-    place: &Place,
-    user: &str,
-    yes: bool,
-    shutdown: &Shutdown,
-) -> anyhow::Result<Outcome> {
-    if user.is_empty() {
-        return Err(BadInput("whom to forget?".to_owned()).into());
-    }
-    let cluster = place.cluster.as_ref().map(ToString::to_string);
-    let order = forget::Order {
-        user,
-        cluster: cluster.as_deref(),
-        now: now(),
-        stop: &|| shutdown.is_due(),
-    };
-    if !yes {
-        let runs = forget::count(archive, &order)?;
-        let question = format!("The archive has {runs} runs of {user}. Remove them for good?");
-        if !ask::confirm(&question, "--yes")? {
-            return Ok(Outcome::failed("nothing was changed\n"));
-        }
-    }
-    let progress = Progress::new("forgetting");
-    let lock = lock(archive, &progress);
-    let done = lock.map_err(KeepError::from).and_then(|lock| forget::run(archive, lock, &order));
-    progress.end();
-    let (Gone { runs, rows, files }, _) = done.map_err(failed)?;
-    Ok(Outcome::done(format!(
-        "{runs} runs and {rows} rows are gone; {files} files were written anew\n"
-    )))
 }
 
 fn files(archive: &Archive, place: &Place, json: bool) -> anyhow::Result<Outcome> {

@@ -7,6 +7,7 @@ use steward_common::id::ClusterName;
 use steward_common::time::Timestamp;
 
 use super::{Interrupted, Outcome};
+use crate::analyze::ask::Asked;
 use crate::archive;
 use crate::collect::site::{self, Order};
 use crate::collect::{CollectError, Collected};
@@ -14,6 +15,7 @@ use crate::config::{Config, Location};
 use crate::output::progress::Progress;
 use crate::shutdown::Shutdown;
 use crate::source::slurm::command::CommandError;
+use crate::source::slurm::sacct::Stop;
 
 /// How long to wait for another collection.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -56,7 +58,6 @@ pub struct Args {
 pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
     let place = args.data_dir.clone().unwrap_or_else(|| config.archive.directory.clone());
     let archive = archive::open(&place, &config)?;
-    let zone = config.zone();
     let days = args.days.unwrap_or(config.collect.days);
     let stop = shutdown.clone();
     let order = Order {
@@ -64,7 +65,7 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
         parallel: args.n_parallel.map_or(config.slurm.parallel, usize::from),
         cluster: args.cluster.clone(),
         now: Timestamp::new(jiff::Timestamp::now().as_second()),
-        zone: zone.clone(),
+        zone: config.zone(),
         stop: Arc::new(move || stop.is_due()),
     };
     let work = {
@@ -91,9 +92,18 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     let mut failed = 0;
     for (cluster, end) in &done {
         match end {
-            Ok(collected) => text += &line(collected),
+            Ok(collected) => {
+                // Standard output may go nowhere, as by cron.
+                if collected.malformed > 0 {
+                    tracing::warn!(%cluster, texts = collected.malformed, "could not be read");
+                }
+                text += &line(collected);
+            }
             Err(error) => {
                 failed += 1;
+                if done.len() > 1 {
+                    tracing::error!(%cluster, %error, "could not be collected");
+                }
                 let kept = if error.is_kept() { "collected, but" } else { "nothing was kept:" };
                 text += &format!("{cluster}: failed, {kept} {error}\n");
             }
@@ -104,8 +114,9 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     }
     if !args.no_summary {
         let options = crate::analyze::options::Options::of_days(days, args.cluster.as_ref());
+        let stop: Stop = Arc::new(move || shutdown.is_due());
         let summary = tokio::task::spawn_blocking(move || {
-            super::analyze::text(options, &archive, &config, zone)
+            super::analyze::text(Asked::here(options), &archive, &config, &stop)
         });
         match summary.await? {
             Ok(summary) => text += &format!("\n{summary}"),
@@ -122,7 +133,7 @@ fn line(collected: &Collected) -> String {
         format!("{cluster}: {runs} runs new or changed, of {rows} rows in {days} days\n");
     if *malformed > 0 {
         let kept = if collected.keeps_raw { "kept in raw" } else { "not kept (archive.raw)" };
-        text += &format!("  {malformed} jobs could not be read; their text is {kept}\n");
+        text += &format!("  {malformed} texts could not be read; they are {kept}\n");
     }
     if *odd > 0 {
         text += &format!("  {odd} values could not be read and are absent\n");

@@ -8,6 +8,7 @@ pub mod archive;
 pub mod ask;
 pub mod audit;
 pub mod backtest;
+pub mod bank;
 pub mod cancel;
 pub mod collect;
 pub mod config;
@@ -33,6 +34,7 @@ use clap::Subcommand;
 use steward_common::causes::with_causes;
 use steward_common::config::ConfigError;
 
+use crate::analyze::AnalyzeError;
 use crate::config::Config;
 use crate::serve::client::AskError;
 use crate::shutdown::Shutdown;
@@ -100,7 +102,8 @@ pub struct Interrupted;
 #[must_use]
 pub fn code(error: &anyhow::Error) -> u8 {
     let input = error.chain().any(|cause| cause.is::<BadInput>() || cause.is::<ConfigError>())
-        || matches!(error.downcast_ref(), Some(AskError::BadInput(_)));
+        || matches!(error.downcast_ref(), Some(AskError::BadInput(_)))
+        || matches!(error.downcast_ref(), Some(AnalyzeError::Days(_)));
     if input { 2 } else { 1 }
 }
 
@@ -157,6 +160,7 @@ commands! {
     Archive archive,
     Audit audit,
     Backtest backtest,
+    Bank bank,
     Cancel cancel,
     Collect collect,
     Config config,
@@ -185,6 +189,7 @@ mod tests {
     use anyhow::Context;
 
     use super::*;
+    use crate::analyze::days::DaysError;
 
     #[test]
     fn a_file_that_is_not_there_is_told_once() {
@@ -202,6 +207,7 @@ mod tests {
             (Err::<(), _>(bad()).context("--from").unwrap_err(), 2),
             (AskError::from(bad()).into(), 2),
             (ConfigError::senseless("log", "must be loud").into(), 2),
+            (AnalyzeError::from(DaysError::Future(jiff::civil::date(2030, 1, 1))).into(), 2),
             (anyhow::anyhow!("no answer"), 1),
             (Interrupted.into(), 1),
         ] {

@@ -1,5 +1,6 @@
 //! `steward status`.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use steward_common::span::Span;
 use steward_common::time::Timestamp;
 
 use super::Outcome;
-use crate::archive;
+use crate::archive::{self, ArchiveError};
 use crate::config::{Config, Location};
 use crate::output::archive::{Around, Clock, document};
 use crate::output::format::{self, Format};
@@ -61,7 +62,13 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     let ((looked, purge), service) = shutdown
         .or(async { tokio::join!(async { (looked.await, purge(&config).await) }, service) })
         .await?;
-    let Some(holding) = looked?? else {
+    let looked = looked?.map_err(|error| match &error {
+        ArchiveError::File { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+            anyhow::anyhow!("{error}; `steward service status` is for everybody")
+        }
+        _ => error.into(),
+    })?;
+    let Some(holding) = looked else {
         anyhow::bail!("{place}: no archive here yet; `steward collect` makes one");
     };
     let around = Around {
@@ -134,7 +141,7 @@ fn warnings(
         }
         if let Some(last) = held.last.filter(|last| last.malformed > 0) {
             warnings.push(format!(
-                "{cluster}: the last collection could not read {} jobs; `steward collect` names some",
+                "{cluster}: the last collection could not read {} texts of sacct; `steward collect` shows some",
                 last.malformed
             ));
         }

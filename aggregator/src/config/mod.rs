@@ -1,5 +1,6 @@
 //! The centre's settings: strict, typed, with a default for every key.
 
+mod bank;
 mod cancel;
 mod evaluate;
 mod exporter;
@@ -26,6 +27,7 @@ use crate::store::Place;
 pub use steward_common::config::ConfigError;
 pub use steward_common::span::Span;
 
+pub use bank::{Bank, Exactly};
 pub use cancel::{Cancel, Mode as CancelMode};
 pub use evaluate::{Cost, Evaluate};
 pub use exporter::{Constant, Exporter, Families, Limits};
@@ -87,6 +89,8 @@ pub struct Config {
     pub cancel: Cancel,
     /// Other ways out than mail.
     pub outlets: Outlets,
+    /// Service units of accounts.
+    pub bank: Bank,
     /// The service.
     pub serve: Serve,
     /// The service's memory.
@@ -114,6 +118,7 @@ impl Default for Config {
             notices: Notices::default(),
             cancel: Cancel::default(),
             outlets: Outlets::default(),
+            bank: Bank::default(),
             serve: Serve::default(),
             store: Store::default(),
         }
@@ -267,6 +272,7 @@ impl Config {
         self.notices.check()?;
         self.cancel.check()?;
         self.outlets.check()?;
+        self.bank.check()?;
         if self.store.retention_states.0 < HOUR {
             return refuse("store.retention_states", "must be at least 1h");
         }

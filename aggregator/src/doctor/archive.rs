@@ -1,5 +1,6 @@
 //! The archive: its place, its rights, its files.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +39,7 @@ fn look(patient: &Patient) -> Vec<Finding> {
         if path.join(archive::LOCK).exists() {
             lock(&archive, &mut found);
         }
+        found.extend(open_to_all(path));
     }
     match &patient.place {
         Location::Directory(_) => found.push(by_reading(&archive)),
@@ -96,6 +98,27 @@ fn is_there(path: &Path, found: &mut Vec<Finding>) -> bool {
         Err(error) => found.push(note(format!("{shown}: {error}"), "see that its disk answers")),
     }
     true
+}
+
+/// What every user of the machine may do with the archive, if that is anything: it has the names,
+/// comments and command lines of everybody's jobs.
+fn open_to_all(path: &Path) -> Option<Finding> {
+    // Of directories that cannot be looked at nobody can say that they keep others out.
+    let may = |path: &Path, wanted: u32| {
+        path.metadata().map_or(true, |data| data.permissions().mode() & wanted != 0)
+    };
+    let real = path.canonicalize().ok()?;
+    let is_reached = real.ancestors().skip(1).all(|above| may(above, 0o001));
+    (is_reached && may(&real, 0o005)).then(|| {
+        let shown = real.display();
+        note(
+            format!("{shown} is open to every user of this machine: it has the jobs of all users"),
+            format!(
+                "chmod -R o= {shown} and, for those who may, chgrp -R GROUP {shown}; others ask the \
+                 service (`steward jobs`)"
+            ),
+        )
+    })
 }
 
 fn lock(archive: &Archive, found: &mut Vec<Finding>) {
@@ -187,5 +210,36 @@ fn files(archive: &Archive, is_there: &IsThere<'_>) -> Finding {
             trouble(text, rebuild)
         }
         Err(error) => trouble(error.to_string(), rebuild),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+
+    use super::*;
+
+    #[test]
+    fn an_archive_that_everybody_may_read_is_told_with_what_to_do() {
+        let site = tempfile::tempdir().unwrap();
+        let archive = site.path().join("archive");
+        fs::create_dir(&archive).unwrap();
+        let set =
+            |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        // Who cannot get to it cannot read it.
+        for (above, mode, is_open) in [
+            (0o700, 0o755, false),
+            (0o711, 0o755, true),
+            (0o755, 0o751, true),
+            (0o755, 0o750, false),
+            (0o755, 0o770, false),
+        ] {
+            set(site.path(), above);
+            set(&archive, mode);
+            let found = open_to_all(&archive);
+            assert_eq!(found.is_some(), is_open, "{above:o} {mode:o}");
+            let advice = found.and_then(|one| one.advice).unwrap_or_default();
+            assert_eq!(advice.contains("chmod -R o= "), is_open, "{advice}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 mod accounting;
 mod agents;
 mod archive;
+mod bank;
 mod clock;
 mod prometheus;
 mod purge;
@@ -82,6 +83,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("sacct", |patient| Box::pin(sacct::check(patient))),
     ("rights", |patient| Box::pin(rights::check(patient))),
     ("accounting", |patient| Box::pin(accounting::check(patient))),
+    ("bank", |patient| Box::pin(bank::check(patient))),
     ("purge", |patient| Box::pin(purge::check(patient))),
     ("clock", |patient| Box::pin(clock::check(patient))),
     ("archive", |patient| Box::pin(archive::check(patient))),

@@ -10,6 +10,7 @@ use steward_common::time;
 use steward_common::window::Window;
 
 use super::{CALL, Finding, Patient, good, in_short, note, trouble};
+use crate::collect::{CollectError, site};
 use crate::source::slurm::command::CommandError;
 use crate::source::slurm::lines::Piece;
 use crate::source::slurm::sacct::{Failure, Sacct};
@@ -40,7 +41,7 @@ fn ask(patient: &Patient, cluster: Option<ClusterName>, found: &mut Vec<Finding>
     let config = &patient.config.slurm;
     let stop = Arc::clone(&patient.stop);
     let sacct = Sacct::new(&config.sacct, cluster.clone(), CALL, stop);
-    let layout = match sacct.version().and_then(|version| Ok((version, sacct.layout()?))) {
+    let layout = match sacct.version().and_then(|version| Ok((version, sacct.fields()?))) {
         Ok((version, layout)) => {
             // Several clusters have one sacct.
             if found.is_empty() {
@@ -56,8 +57,14 @@ fn ask(patient: &Patient, cluster: Option<ClusterName>, found: &mut Vec<Finding>
     if layout.place(Field::JobId).is_none() || layout.place(Field::State).is_none() {
         return false;
     }
-    let of = cluster.map_or(String::new(), |cluster| format!("{cluster}: "));
+    let of = cluster.as_ref().map_or(String::new(), |cluster| format!("{cluster}: "));
     found.push(match fetch(&sacct, &layout) {
+        Ok((0, 0)) => match cluster.map(|name| known(patient, &name)).transpose() {
+            Ok(_) => good(format!("{of}no job waited, ran or ended in the last hour")),
+            Err(error) => {
+                trouble(error.to_string(), "write its name as `sacctmgr show cluster` does")
+            }
+        },
         Ok((whole, 0)) => good(format!("{of}{whole} jobs waited, ran or ended in the last hour")),
         Ok((whole, broken)) => note(
             format!(
@@ -75,6 +82,11 @@ fn ask(patient: &Patient, cluster: Option<ClusterName>, found: &mut Vec<Finding>
     true
 }
 
+/// Whether slurmdbd knows the cluster.
+fn known(patient: &Patient, cluster: &ClusterName) -> Result<(), CollectError> {
+    site::is_known(&patient.config.slurm.sacctmgr, cluster.as_str(), &patient.stop)
+}
+
 fn fetch(sacct: &Sacct, layout: &Layout) -> Result<(u64, u64), CommandError> {
     let now = time::Timestamp::new(Timestamp::now().as_second());
     let Some(window) = Window::new(now.before(BACK), now) else { return Ok((0, 0)) };
@@ -82,7 +94,7 @@ fn fetch(sacct: &Sacct, layout: &Layout) -> Result<(u64, u64), CommandError> {
     let end = sacct.jobs::<std::convert::Infallible>(layout, window, |piece| {
         match piece {
             Piece::Whole(_) => whole += 1,
-            Piece::Broken { .. } => broken += 1,
+            Piece::Broken { .. } | Piece::Stray { .. } => broken += 1,
         }
         Ok(())
     });

@@ -15,6 +15,7 @@ use steward_common::window::Window;
 use super::Troubles;
 use super::question::{Oracle, Series, figure, label, together};
 use crate::config::{JobOf, Mapping};
+use crate::source::gpus::{Queries, step};
 
 /// From the last samples one learns how often there should be one.
 const LATELY: u64 = 600;
@@ -43,82 +44,6 @@ pub struct Gpus {
     sliding: f64,
 }
 
-/// Makes queries of a mapping.
-struct Queries<'a> {
-    mapping: &'a Mapping,
-    cluster: &'a ClusterName,
-    window: Window,
-}
-
-impl Queries<'_> {
-    fn matchers(&self) -> String {
-        // A cluster's name holds no quote, backslash or newline: its type sees to that.
-        let cluster = self.mapping.cluster.as_ref();
-        let mut list: Vec<String> =
-            cluster.map(|label| format!("{label}=\"{}\"", self.cluster)).into_iter().collect();
-        if let JobOf::Label(label) = &self.mapping.job {
-            list.push(format!("{label}!=\"\",{label}!=\"0\""));
-        }
-        list.join(",")
-    }
-
-    /// `function` over the last `seconds` of a metric, by job, node and GPU.
-    fn over(&self, function: &str, metric: &str, seconds: u64) -> String {
-        let end = self.window.to().get();
-        let Mapping { gpu, node, .. } = self.mapping;
-        let matchers = self.matchers();
-        match &self.mapping.job {
-            JobOf::Label(job) => {
-                let by = format!("{job}, {node}, {gpu}");
-                format!("max by ({by}) ({function}({metric}{{{matchers}}}[{seconds}s] @ {end}))")
-            }
-            JobOf::Join(join) => {
-                let [cluster, instance] = NODE_LABELS;
-                let step = step(seconds);
-                // Between two looks nothing may be lost: a single sample above 0 is work.
-                let lately = match function {
-                    "count_over_time" => format!("{metric}{{{matchers}}}"),
-                    _ => format!("{function}({metric}{{{matchers}}}[{step}s])"),
-                };
-                let joined = self.joined(&lately);
-                let by = format!("{JOB_LABEL}, {instance}, gpu");
-                let of = format!("{join}{{{cluster}=\"{}\"}}", self.cluster);
-                let held = format!("max by ({by}) ({of}) == 1");
-                let all =
-                    format!("{joined} * on ({instance}, gpu) group_left ({JOB_LABEL}) ({held})");
-                format!("max by ({by}) ({function}(({all})[{seconds}s:{step}s] @ {end}))")
-            }
-        }
-    }
-
-    /// The exporter's series with our names of node and GPU.
-    fn joined(&self, series: &str) -> String {
-        let [_, instance] = NODE_LABELS;
-        let Mapping { gpu, node, .. } = self.mapping;
-        let short =
-            format!("label_replace({series}, \"{instance}\", \"$1\", \"{node}\", \"([^:]*).*\")");
-        format!(
-            "max by ({instance}, gpu) (label_replace({short}, \"gpu\", \"$1\", \"{gpu}\", \"(.*)\"))"
-        )
-    }
-
-    /// When a GPU was last seen at work, within the last `seconds`, where series know their `job`.
-    fn busy_at(&self, job: &str, seconds: u64) -> String {
-        let end = self.window.to().get();
-        let Mapping { gpu, node, utilisation, .. } = self.mapping;
-        let (matchers, step) = (self.matchers(), step(seconds));
-        format!(
-            "max by ({job}, {node}, {gpu}) (max_over_time(timestamp({utilisation}{{{matchers}}} > 0)\
-             [{seconds}s:{step}s] @ {end}))"
-        )
-    }
-}
-
-/// From one look of a subquery to the next, in seconds.
-fn step(seconds: u64) -> u64 {
-    (seconds / 2000).max(5)
-}
-
 impl Gpus {
     /// Asks about all jobs of a cluster in a window; `now` if the window ends at this moment.
     pub fn ask(
@@ -129,7 +54,7 @@ impl Gpus {
         now: bool,
         troubles: &mut Troubles<'_>,
     ) -> Gpus {
-        let queries = Queries { mapping, cluster, window };
+        let queries = Queries { mapping, cluster, window, jobs: &[] };
         let seconds = u64::try_from(window.seconds()).unwrap_or(1);
         let sliding = seconds.min(SLIDING);
         let mut gpus = Gpus {
@@ -296,7 +221,8 @@ mod tests {
             "preset = \"custom\"\nutilisation = \"u\"\njob_label = \"j\"\ncluster_label = \"\"",
         ] {
             let mapping = mapping(text);
-            let queries = Queries { mapping: &mapping, cluster: &cluster, window: window() };
+            let queries =
+                Queries { mapping: &mapping, cluster: &cluster, window: window(), jobs: &[7, 8] };
             let functions = ["avg_over_time", "max_over_time", "count_over_time"];
             let all = functions.map(|function| queries.over(function, &mapping.utilisation, 3600));
             let named: Vec<(&str, String)> = FIGURES.iter().copied().zip(all).collect();

@@ -6,13 +6,13 @@ use steward_common::slurm::sacct::{Layout, Row, owner, row};
 use steward_common::time::Timestamp;
 
 use super::{KeepError, import};
-use crate::archive::ditto::Places;
 use crate::archive::lock::Lock;
-use crate::archive::manifest::Forgotten;
+use crate::archive::manifest::{Forgotten, words};
 use crate::archive::processed::ProcessedWriter;
 use crate::archive::raw::Form;
 use crate::archive::raw_read::{RawRow, RawTable};
 use crate::archive::read::RunKey;
+use crate::archive::short::Places;
 use crate::archive::store::RawFile;
 use crate::archive::{Archive, ArchiveError, Change, Part, carry, raw_filter};
 use crate::collect::mend::Mended;
@@ -103,7 +103,7 @@ fn enter(list: &mut Vec<Forgotten>, order: &Order<'_>, before: Timestamp) {
     let cluster = order.cluster.map(str::to_owned);
     match list.iter_mut().find(|one| one.digest == digest && one.cluster == cluster) {
         Some(one) => one.before = one.before.max(before),
-        None => list.push(Forgotten { digest, cluster, before }),
+        None => list.push(Forgotten { digest, length: order.user.len(), cluster, before }),
     }
 }
 
@@ -228,29 +228,21 @@ fn is_of(user: &str, row: &RawRow<'_>, layout: Option<&Layout>) -> bool {
     };
     let known = match row.form {
         Form::Plain => plain(row.text),
-        Form::Ditto => {
+        Form::Short => {
             let mut text = Vec::new();
-            row.expand(layout.map(Places::of).as_ref(), &mut text, None).and_then(|()| plain(&text))
+            row.expand_first(layout.map(Places::of).as_ref(), &mut text).and_then(|()| plain(&text))
         }
         Form::Mended => layout.and_then(|layout| of(Mended::read(row.text)?.row(layout))),
         Form::Import => import::user(row.text).map(|one| one == user),
         Form::Agent | Form::Malformed => None,
     };
     // What cannot be read may name the user all the same.
-    known.unwrap_or_else(|| names(row.text, user))
+    known.unwrap_or_else(|| row.texts().any(|text| names(text, user)))
 }
 
 /// Whether the text holds the name as a word.
 fn names(text: &[u8], user: &str) -> bool {
-    let user = user.as_bytes();
-    let in_word = |byte: Option<&u8>| {
-        byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(byte))
-    };
-    !user.is_empty()
-        && text.windows(user.len()).enumerate().any(|(at, part)| {
-            let before = at.checked_sub(1).and_then(|before| text.get(before));
-            part == user && !in_word(before) && !in_word(text.get(at + user.len()))
-        })
+    words(text, user.len()).any(|word| word == user.as_bytes())
 }
 
 #[cfg(test)]

@@ -474,6 +474,6 @@ fn with_run<T>(
             Some(then(import::read(text, cluster)?, digest(version.text())))
         }
         // A version's rows say all again.
-        Form::Ditto | Form::Malformed | Form::Agent => None,
+        Form::Short | Form::Malformed | Form::Agent => None,
     }
 }

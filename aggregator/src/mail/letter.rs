@@ -1,11 +1,13 @@
 //! What is to be said to whom.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use lettre::Address;
+use sha2::{Digest as _, Sha256};
 
 use crate::notice::digest::Digest;
-use crate::output::sheet::Sheet;
+use crate::output::sheet::{Cell, Sheet};
 
 /// What is to be said to one recipient, and who reads along.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,11 +45,19 @@ pub enum Template {
     Report,
     /// To the administrators: something went wrong with mails.
     Trouble,
+    /// An account of the bank has used much of what it may.
+    Level,
+    /// An account of the bank has used more than it may.
+    Held,
+    /// The proposal of an account of the bank ends soon.
+    Ending,
+    /// What an account of the bank got and used in a month.
+    Statement,
 }
 
 impl Template {
     /// All of them.
-    pub const ALL: [Template; 7] = [
+    pub const ALL: [Template; 11] = [
         Template::Digest,
         Template::Copy,
         Template::Warning,
@@ -55,6 +65,10 @@ impl Template {
         Template::Proposal,
         Template::Report,
         Template::Trouble,
+        Template::Level,
+        Template::Held,
+        Template::Ending,
+        Template::Statement,
     ];
 
     /// What its files are called: `NAME.subject.j2`, `NAME.text.j2` and `NAME.html.j2`.
@@ -68,6 +82,10 @@ impl Template {
             Template::Proposal => "proposal",
             Template::Report => "report",
             Template::Trouble => "trouble",
+            Template::Level => "level",
+            Template::Held => "held",
+            Template::Ending => "ending",
+            Template::Statement => "statement",
         }
     }
 }
@@ -77,8 +95,19 @@ impl Template {
 pub enum Content {
     /// What was found.
     Digest(Digest),
+    /// How an account of the bank stands.
+    Account(Account),
     /// Anything else.
     Sections(Vec<Section>),
+}
+
+/// An account of the bank, in a mail about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Account {
+    /// What sentences speak of, by name; what is not known or not so is missing.
+    pub figures: BTreeMap<&'static str, Cell>,
+    /// The same as a table.
+    pub sheet: Sheet,
 }
 
 /// A part of a mail.
@@ -111,6 +140,14 @@ impl MessageId {
         }
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(MessageId(format!("{hex}@{}", from.domain())))
+    }
+
+    /// The one that this text always has: what is told twice by mistake is one mail.
+    #[must_use]
+    pub fn same(text: &str, from: &Address) -> MessageId {
+        let hash = Sha256::digest(text.as_bytes());
+        let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        MessageId(format!("{hex}@{}", from.domain()))
     }
 
     /// One for trials.
@@ -150,6 +187,9 @@ mod tests {
         assert_ne!(a, b);
         assert_eq!((a.as_str().len(), MessageId::known(a.as_str())), (44, Some(a.clone())));
         assert!(a.as_str().ends_with("@example.org"));
+        let same = MessageId::same("note 1", &from);
+        assert_eq!((&same, same.as_str().len()), (&MessageId::same("note 1", &from), 44));
+        assert_ne!(same, MessageId::same("note 2", &from));
         for text in ["", "12", "12@", "xy@a.org", "12@a.org>\r\nBcc: x", "12@a b"] {
             assert_eq!(MessageId::known(text), None, "{text:?}");
         }

@@ -29,7 +29,7 @@ use minijinja::value::Serde;
 use tokio::sync::Mutex;
 
 pub use compose::Message;
-pub use letter::{Content, Letter, MessageId, Section, Template};
+pub use letter::{Account, Content, Letter, MessageId, Section, Template};
 pub use lettre::Address;
 pub use person::{AddressError, Person};
 pub use sample::{HOSTILE, letter as sample};

@@ -3,7 +3,7 @@
 use lettre::Address;
 use steward_common::rule;
 
-use super::letter::{Content, Letter, MessageId, Section, Template};
+use super::letter::{Account, Content, Letter, MessageId, Section, Template};
 use crate::notice::digest::{Digest, Item};
 use crate::output::plain::visible;
 use crate::output::sheet::{Cell, Column, Sheet, always, drop, program};
@@ -17,6 +17,9 @@ pub fn letter(template: Template) -> Letter {
     let content = match template {
         Template::Digest | Template::Copy | Template::Proposal => Content::Digest(digest()),
         Template::Warning | Template::Cancelled => Content::Sections(vec![idle()]),
+        Template::Held => Content::Account(account(10_042.5)),
+        Template::Level | Template::Ending => Content::Account(account(6_180.5)),
+        Template::Statement => Content::Account(Account { sheet: month(), ..account(6_180.5) }),
         Template::Report | Template::Trouble => Content::Sections(vec![
             Section {
                 title: "Recipients that were refused".to_owned(),
@@ -31,12 +34,17 @@ pub fn letter(template: Template) -> Letter {
         ]),
     };
     let to_user = matches!(template, Template::Digest | Template::Warning | Template::Cancelled);
+    let to_coordinator = matches!(content, Content::Account(_));
     Letter {
         template,
-        user: to_user.then(|| "ada".to_owned()),
+        user: (to_user || to_coordinator).then(|| "ada".to_owned()),
         to: Address::new_dangerous("ada", "example.org"),
         cc: vec![Address::new_dangerous("lead", "example.org")],
-        about: (!to_user).then(|| "ada".to_owned()),
+        about: match (to_user, to_coordinator) {
+            (true, _) => None,
+            (false, true) => Some("astro-lab".to_owned()),
+            (false, false) => Some("ada".to_owned()),
+        },
         id: MessageId::sample(),
         content,
     }
@@ -52,6 +60,10 @@ pub fn letters(template: Template) -> Vec<Letter> {
             items: digest.items.into_iter().take(1).map(without_figures).collect(),
             ..digest
         }),
+        Content::Account(account) => {
+            let none = account.figures.into_keys().map(|key| (key, Cell::Missing)).collect();
+            Content::Account(Account { figures: none, ..account })
+        }
         Content::Sections(_) => Content::Sections(Vec::new()),
     };
     vec![full, bare]
@@ -106,6 +118,50 @@ fn digest() -> Digest {
         to: "2026-11-15".to_owned(),
         items: items.into_iter().filter_map(item).collect(),
     }
+}
+
+fn account(used: f64) -> Account {
+    let figures = [
+        ("limit", Cell::Number(10_000.0)),
+        ("used", Cell::Number(used)),
+        ("left", Cell::Number(10_000.0 - used)),
+        ("percent", Cell::Share(used / 10_000.0)),
+        ("start", Cell::text("2026-03-01")),
+        ("end", Cell::text("2027-03-01")),
+        ("per_day", Cell::Number(61.4)),
+        ("exhausted", Cell::text("2027-01-18")),
+        ("before_end", Cell::text("yes")),
+        ("held_on", Cell::text("tuxedo, penguin")),
+        ("running_go_on", Cell::text("yes")),
+        ("running_end", Cell::Missing),
+        ("new_are_refused", Cell::Missing),
+        ("end_is_enforced", Cell::text("yes")),
+        ("month", Cell::text("2026-10")),
+    ];
+    let columns = vec![
+        always("su_limit_hrs", "Limit, SU"),
+        always("used_sus", "Used, SU"),
+        always("left_sus", "Left, SU"),
+        always("sus_per_day", "Daily, SU"),
+        always("start", "From"),
+        always("end", "To"),
+    ];
+    let mut row: Vec<Cell> = [10_000.0, used, 10_000.0 - used, 61.4].map(Cell::Number).into();
+    row.extend(["2026-03-01", "2027-03-01"].map(Cell::text));
+    Account { figures: figures.into(), sheet: sheet("balance", columns, vec![row]) }
+}
+
+fn month() -> Sheet {
+    let columns = vec![
+        always("account", "Account"),
+        always("before_sus", "Before, SU"),
+        always("granted_sus", "Granted"),
+        always("charged_sus", "Charged"),
+        always("after_sus", "After, SU"),
+    ];
+    let mut row = vec![Cell::text("astro-lab")];
+    row.extend([5_220.0, 500.0, -1_900.5, 3_819.5].map(Cell::Number));
+    sheet("statement", columns, vec![row])
 }
 
 fn sheet(name: &'static str, columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> Sheet {

@@ -31,7 +31,11 @@ macro_rules! language {
             "cancelled.subject.j2", "cancelled.text.j2", "cancelled.html.j2",
             "proposal.subject.j2", "proposal.text.j2", "proposal.html.j2",
             "report.subject.j2", "report.text.j2", "report.html.j2",
-            "trouble.subject.j2", "trouble.text.j2", "trouble.html.j2")
+            "trouble.subject.j2", "trouble.text.j2", "trouble.html.j2",
+            "level.subject.j2", "level.text.j2", "level.html.j2",
+            "held.subject.j2", "held.text.j2", "held.html.j2",
+            "ending.subject.j2", "ending.text.j2", "ending.html.j2",
+            "statement.subject.j2", "statement.text.j2", "statement.html.j2")
     };
 }
 

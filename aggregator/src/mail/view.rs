@@ -1,11 +1,13 @@
 //! What templates see of a letter: everything in words, numbers as the language writes them, and nothing
 //! from outside that could do harm.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use steward_common::rule::RuleId;
 
 use super::chart::Bar;
-use super::letter::{Content, Letter, Section};
+use super::letter::{Account, Content, Letter, Section};
 use super::person::Person;
 use super::sentence::{Figures, Shown};
 use super::table::{Table, table};
@@ -32,9 +34,11 @@ pub struct View {
     /// From when to when was looked.
     window: String,
     /// Phrases without figures.
-    words: std::collections::BTreeMap<String, String>,
+    words: BTreeMap<String, String>,
     /// What was found.
     items: Vec<ItemView>,
+    /// Figures of an account of the bank; what is not known is empty.
+    figures: BTreeMap<&'static str, String>,
     /// Anything else.
     sections: Vec<SectionView>,
     /// Whom to ask; empty for administrators.
@@ -126,10 +130,18 @@ pub fn view(
             "greeting_name"
         }
     };
-    let (digest, sections): (Option<&Digest>, &[Section]) = match &letter.content {
-        Content::Digest(digest) => (Some(digest), &[]),
-        Content::Sections(sections) => (None, sections),
-    };
+    let (mut digest, mut account) = (None, None);
+    let mut sections = Vec::new();
+    match &letter.content {
+        Content::Digest(found) => digest = Some(found),
+        Content::Account(found) => {
+            account = Some(found);
+            sections.push(section(Some(&found.sheet), &Section::default(), words));
+        }
+        Content::Sections(all) => {
+            sections.extend(all.iter().map(|one| section(one.sheet.as_ref(), one, words)));
+        }
+    }
     for (key, text) in digest.iter().flat_map(|d| [("from", &d.from), ("to", &d.to)]) {
         figures.insert(key.to_owned(), Shown::text(clean(text)));
     }
@@ -159,7 +171,8 @@ pub fn view(
             .iter()
             .flat_map(|digest| digest.items.iter().map(|one| item(digest, one, words, mail)))
             .collect(),
-        sections: sections.iter().map(|one| section(one, words)).collect(),
+        figures: account.map(|account| shown(account, words)).unwrap_or_default(),
+        sections,
         ask: words.phrase(ask_phrase, &figures),
         ask_link: ask.as_deref().and_then(link_of),
         chart: None,
@@ -277,8 +290,20 @@ fn encoded(text: &str) -> String {
     text.as_bytes().iter().map(byte).collect()
 }
 
-fn section(section: &Section, words: &Words) -> SectionView {
-    let table = section.sheet.as_ref().map(|sheet| table(sheet, words, &["cluster"]));
+/// Figures for sentences; what is not known is empty, so that a template can leave it out.
+fn shown(account: &Account, words: &Words) -> BTreeMap<&'static str, String> {
+    let text = |(key, cell): (&&'static str, &Cell)| {
+        let text = match cell {
+            Cell::Missing => String::new(),
+            cell => cut(&words.cell(key, cell, number::decimals(std::iter::once(cell))), 80),
+        };
+        (*key, text)
+    };
+    account.figures.iter().map(text).collect()
+}
+
+fn section(sheet: Option<&Sheet>, section: &Section, words: &Words) -> SectionView {
+    let table = sheet.map(|sheet| table(sheet, words, &["cluster"]));
     // Lines stay lines; what is in them is made harmless.
     let text = |text: &String| text.lines().map(visible).collect::<Vec<_>>().join("\n");
     SectionView {

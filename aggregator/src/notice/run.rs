@@ -20,8 +20,8 @@ use crate::source::slurm::settings;
 use crate::store::Store;
 use crate::store::post::{Delivery, Mail};
 
-/// Mails that do not wait for a workday.
-pub const URGENT: &str = "cancel";
+/// Mails that do not wait for a workday: about jobs that are to be cancelled, and of the bank.
+pub const ANY_DAY: [&str; 2] = ["cancel", "bank"];
 
 /// Whose mails are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl Run<'_> {
             exempt.iter().any(|one| one.user == user && one.rule.is_none() && one.cluster.is_none())
         };
         let may = |delivery: &Delivery| {
-            delivery.kind == URGENT || (self.workday && !spared(&delivery.about))
+            ANY_DAY.contains(&&*delivery.kind) || (self.workday && !spared(&delivery.about))
         };
         Ok(carrier.deliver(may).await?)
     }
@@ -264,7 +264,13 @@ impl Run<'_> {
     }
 }
 
-fn mail(kind: &str, about: &str, message: Message, to: impl IntoIterator<Item = Address>) -> Mail {
+/// A written mail, as the store keeps it.
+pub fn mail(
+    kind: &str,
+    about: &str,
+    message: Message,
+    to: impl IntoIterator<Item = Address>,
+) -> Mail {
     Mail {
         id: message.id.to_string(),
         kind: kind.to_owned(),

@@ -193,3 +193,32 @@ fn the_ladder_counts_notices_in_a_row() {
         assert_eq!(plan.planned[0].digest.items[0].before, step - 1);
     }
 }
+
+/// SARC restricts whoever was told in four cycles of two weeks in a row. Here the step says how many it
+/// were: coordinators get a copy from the second on, administrators a proposal from the third on.
+#[test]
+fn n6_four_cycles_in_a_row_are_the_fourth_step_and_a_cycle_without_begins_anew() {
+    // A pause of one cycle is 28 days between two notices.
+    let memory = Span(Duration::from_secs(21 * 86_400));
+    // The steps of each cycle, the newest first as the flags are; `None` where there was no finding.
+    let steps = |flags: [bool; 6]| -> Vec<Option<u32>> {
+        let (mut told, mut steps) = (Vec::new(), Vec::new());
+        for (cycle, found) in (0_i64..).zip(flags).collect::<Vec<_>>().into_iter().rev() {
+            let now = ago(14 * cycle);
+            let candidates = if found { vec![candidate("alice", "a", 1.0)] } else { Vec::new() };
+            let plan = decide(candidates, &told, |restraint, config| {
+                restraint.now = now;
+                config.ladder.memory = memory;
+            });
+            steps.insert(0, plan.planned.first().map(|one| one.steps[0]));
+            told.extend(found.then(|| notice("alice", "a", now)));
+        }
+        steps
+    };
+    let found = steps([true, true, true, true, false, false]);
+    assert_eq!(found, [Some(4), Some(3), Some(2), Some(1), None, None]);
+    let restricted: Vec<bool> = found.iter().map(|step| *step >= Some(4)).collect();
+    assert_eq!(restricted, [true, false, false, false, false, false]);
+    let found = steps([true, true, false, true, true, true]);
+    assert_eq!(found, [Some(2), Some(1), None, Some(3), Some(2), Some(1)]);
+}

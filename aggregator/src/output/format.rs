@@ -1,13 +1,15 @@
 //! The formats in which a document can be written.
 
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 use super::screen::Screen;
 use super::sheet::{Document, Sheet};
 use super::{csv, html, json, markdown, terminal};
 
 /// How output is written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Format {
     /// Tables and bars that fit the terminal.
     #[default]

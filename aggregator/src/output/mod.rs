@@ -2,6 +2,8 @@
 
 pub mod archive;
 pub mod backtest;
+pub mod bank;
+pub mod bank_page;
 pub mod cancel;
 pub mod csv;
 pub mod current;

@@ -18,12 +18,17 @@ pub fn grouped(digits: &str) -> String {
     out
 }
 
-/// A figure with thousands apart. One too small to show is `<0.1`, not 0.
+/// A figure with thousands apart. One too small to show is `<0.1` or `>-0.1`, not 0.
 #[must_use]
 pub fn figure(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
     if value != 0.0 && text.chars().all(|c| matches!(c, '0' | '.')) {
-        return if decimals == 0 { "<1".to_owned() } else { format!("<0.{:0>decimals$}", 1) };
+        let sign = if value < 0.0 { ">-" } else { "<" };
+        return if decimals == 0 {
+            format!("{sign}1")
+        } else {
+            format!("{sign}0.{:0>decimals$}", 1)
+        };
     }
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let point = if fraction.is_empty() { "" } else { "." };
@@ -90,6 +95,7 @@ mod tests {
             (0.0, 1, "0.0"),
             (0.04, 1, "<0.1"),
             (0.3, 0, "<1"),
+            (-0.04, 1, ">-0.1"),
             (999.96, 1, "1,000.0"),
             (1_234_567.8, 0, "1,234,568"),
             (-1234.5, 1, "-1,234.5"),

@@ -10,6 +10,7 @@ use crate::collect::Watch;
 /// A bar on standard error, or nothing.
 pub struct Progress {
     bar: ProgressBar,
+    parts: &'static str,
 }
 
 impl Progress {
@@ -27,14 +28,18 @@ impl Progress {
         } else {
             ProgressBar::hidden()
         };
-        let template =
-            format!("{{prefix}} {{bar:30}} {{pos}} of {{len}} {parts}, {{msg}} {{elapsed}}");
-        if let Ok(style) = ProgressStyle::with_template(&template) {
-            bar.set_style(style);
-        }
         bar.set_prefix(what);
-        bar.enable_steady_tick(Duration::from_millis(200));
-        Progress { bar }
+        // How much there is to do is not known yet, and a bar of nothing would be full.
+        let progress = Progress { bar, parts };
+        progress.look_like("{prefix} {elapsed}");
+        progress.bar.enable_steady_tick(Duration::from_millis(200));
+        progress
+    }
+
+    fn look_like(&self, template: &str) {
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.bar.set_style(style);
+        }
     }
 
     /// Says something above the bar; on a pipe, plainly.
@@ -56,6 +61,10 @@ impl Watch for Progress {
     fn begin(&self, parts: usize) {
         self.bar.set_length(parts as u64);
         self.bar.set_position(0);
+        let counted = self.parts;
+        self.look_like(&format!(
+            "{{prefix}} {{bar:30}} {{pos}} of {{len}} {counted}, {{msg}} {{elapsed}}"
+        ));
     }
 
     fn part_done(&self, rows: u64) {

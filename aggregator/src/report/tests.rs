@@ -130,6 +130,8 @@ impl Site {
             raw: true,
             agents: None,
             retention: Retention::default(),
+            sacctmgr: None,
+            stop: Arc::new(|| false),
         };
         let lock = archive.lock(Duration::ZERO, || {}).unwrap();
         collect::run(&archive, lock, &request, &Quiet).unwrap();

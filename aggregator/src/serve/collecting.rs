@@ -59,8 +59,8 @@ fn collect(config: &Config, counts: &Counts, shutdown: Shutdown) -> anyhow::Resu
                 if collected.malformed > 0 {
                     tracing::warn!(
                         %cluster,
-                        jobs = collected.malformed,
-                        "could not be read; their text is kept in raw"
+                        texts = collected.malformed,
+                        "could not be read; they are kept in raw"
                     );
                 }
                 let mut collections =

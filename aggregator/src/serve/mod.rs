@@ -1,6 +1,7 @@
 //! `steward serve`: tasks on their schedules, pages for Prometheus, answers for users.
 
 mod api;
+pub mod banking;
 pub mod board;
 mod cancelling;
 mod chunks;

@@ -115,6 +115,8 @@ fn all(state: &State) -> Result<Vec<Bytes>, fmt::Error> {
         pieces.push(exporter::years(&years)?.into());
         let rules = state.counts.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
         pieces.push(rules.into());
+        let bank = state.counts.bank.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        pieces.push(bank.into());
         pieces.extend(state.exporter.metrics()?);
     }
     Ok(pieces)

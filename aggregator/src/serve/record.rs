@@ -50,6 +50,8 @@ pub struct Counts {
     pub gpu_years: Mutex<Years>,
     /// The page about the last evaluation; empty before the first.
     pub rules: Mutex<String>,
+    /// What the last check of the bank said, for Prometheus.
+    pub bank: Mutex<String>,
 }
 
 /// What the collections of this service did.

@@ -14,6 +14,7 @@ use jiff::tz::TimeZone;
 use steward_common::time;
 use tokio::task::JoinHandle;
 
+use super::banking;
 use super::board::Board;
 use super::cancelling;
 use super::collecting;
@@ -53,7 +54,7 @@ type Make = fn(&Setup) -> anyhow::Result<Option<Task>>;
 
 /// Every task of the service, in alphabetical order.
 pub const TASKS: &[Make] =
-    &[cancel, collect, evaluate, gpu_years, notices, post, pushgateway, webhooks];
+    &[bank, cancel, collect, evaluate, gpu_years, notices, post, pushgateway, webhooks];
 
 /// Looks after idle jobs.
 fn cancel(setup: &Setup) -> anyhow::Result<Option<Task>> {
@@ -64,6 +65,21 @@ fn cancel(setup: &Setup) -> anyhow::Result<Option<Task>> {
     let setup = setup.clone();
     Ok(Some(Task::new("cancel", config.schedule.clone(), move |shutdown| {
         cancelling::run(setup.clone(), shutdown)
+    })))
+}
+
+/// Checks all accounts of the bank.
+fn bank(setup: &Setup) -> anyhow::Result<Option<Task>> {
+    let config = &setup.config.bank;
+    if !config.enabled {
+        return Ok(None);
+    }
+    if config.mail {
+        setup.config.mail.ready()?;
+    }
+    let setup = setup.clone();
+    Ok(Some(Task::new("bank", config.schedule.clone(), move |shutdown| {
+        banking::run(setup.clone(), shutdown)
     })))
 }
 

@@ -148,7 +148,7 @@ async fn what_is_no_request_is_refused_in_words() {
     let socket = dir.path().join("s.sock");
     let unknown = ask::<Status>(&socket, "sudo", ()).await;
     assert!(
-        matches!(unknown, Err(AskError::BadInput(why)) if why.0.contains("known: current, jobs, nodes, status"))
+        matches!(unknown, Err(AskError::BadInput(why)) if why.0.contains("known: analyze, current, jobs, nodes, status"))
     );
     for (text, part) in [
         ("nonsense\n".to_owned(), "no request"),

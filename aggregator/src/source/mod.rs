@@ -1,6 +1,7 @@
 //! The outside, read and turned into types.
 
 pub mod csv;
+pub mod gpus;
 pub mod jobstats;
 pub mod people;
 pub mod prometheus;

@@ -70,6 +70,14 @@ impl StoreError {
     }
 }
 
+impl StoreError {
+    /// Whether others were writing: the same may work a moment later.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        matches!(self.trouble, Trouble::Locked)
+    }
+}
+
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: the store ", self.place)?;

@@ -12,11 +12,15 @@ pub mod cancels;
 mod error;
 pub mod events;
 pub mod exemptions;
+pub mod forget;
+pub mod holds;
+pub mod ledger;
 pub mod notices;
 mod open;
 mod place;
 pub mod post;
 pub mod states;
+pub mod told;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

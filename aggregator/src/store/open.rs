@@ -40,6 +40,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (3, "exemptions and audit log", include_str!("migrations/0003_exemptions.sql")),
     (4, "cancellations", include_str!("migrations/0004_cancellations.sql")),
     (5, "outlets", include_str!("migrations/0005_outlets.sql")),
+    (6, "bank", include_str!("migrations/0006_bank.sql")),
 ];
 
 /// A file, whatever its name: its device and its number there.

@@ -424,3 +424,41 @@ fn waste_counts_once_by_the_rule_that_calls_the_most_of_it_wasted() {
     let plain = (waste::REPORT.make)(&views, &Ask::default());
     assert!(!plain[0].columns.iter().any(|column| ["cost", "energy_kwh"].contains(&column.key)));
 }
+
+/// The row of a user all of whose jobs were idle.
+fn idle(drafts: Vec<Draft>, prices: Prices) -> (waste::Row, Prices) {
+    let world = World::new(drafts.into_iter().map(|draft| draft.cpu_used(0.0)));
+    let jobs: Vec<(u32, Option<f64>)> =
+        world.facts.jobs().iter().map(|job| (job.key.id.get(), Some(1.0))).collect();
+    let found = [finding(&world, Audience::User, &jobs)];
+    let view = View { found: vec![("idle", &found[..])], ..view(&world) };
+    let ask = Ask { prices, ..Ask::default() };
+    (waste::rows(&[view], &ask, By::User).remove(0), ask.prices)
+}
+
+/// TrailblazingTurtle makes prices of what nodes cost: 7500 $ for 64 cores, 50,000 $ for 4 GPUs, a
+/// tenth more, over five years. Here the site says what a billing hour costs.
+#[test]
+fn n19_a_node_that_idles_all_its_life_costs_what_it_cost() {
+    let life = 5.0 * 365.0 * 24.0;
+    for (cost, things, price) in [(7500.0, 64, 0.002_943), (50_000.0, 4, 0.313_93)] {
+        let per_hour = 1.1 * cost / (f64::from(things) * life);
+        assert!((per_hour / price - 1.0).abs() < 1e-4, "{per_hour}");
+        let dollars =
+            || Prices { billing_hour: Some((per_hour, "$".to_owned())), ..Prices::default() };
+        // Slurm bills one unit for each of the things.
+        let (row, prices) = idle(vec![job("a").held("n1", things, 0)], dollars());
+        assert!(close(row.cost(&prices).unwrap(), f64::from(things) * per_hour));
+        let (row, prices) = idle(vec![job("a").held("n1", things, 0).hours(life)], dollars());
+        assert!(close(row.cost(&prices).unwrap(), 1.1 * cost));
+    }
+}
+
+/// Two nodes of 32 cores that take 400 W each, for five hours: 2 · 400 · 5 / 1000 kWh.
+#[test]
+fn n20_two_idle_nodes_take_four_kilowatt_hours_in_five_hours() {
+    let prices = Prices { cpu_watts: Some(400.0 / 32.0), ..Prices::default() };
+    let (row, prices) = idle(vec![job("a").held("n[1-2]", 64, 0).hours(5.0)], prices);
+    assert!(close(row.idle_cpu_hours.unwrap(), 2.0 * 32.0 * 5.0));
+    assert!(close(row.energy(&prices).unwrap(), 4.0));
+}

@@ -39,11 +39,11 @@ impl Resource {
         }
     }
 
-    /// Keys of figures: hours held and measured, used of that, place by hours.
-    fn keys(self) -> [&'static str; 3] {
+    /// Keys of figures: hours held and measured, used of that, place by hours, hours below a target.
+    fn keys(self) -> [&'static str; 4] {
         match self {
-            Resource::Cpu => ["cpu_hours", "cpu_efficiency", "cpu_rank"],
-            Resource::Gpu => ["gpu_hours", "gpu_efficiency", "gpu_rank"],
+            Resource::Cpu => ["cpu_hours", "cpu_efficiency", "cpu_rank", "cpu_hours_below_target"],
+            Resource::Gpu => ["gpu_hours", "gpu_efficiency", "gpu_rank", "gpu_hours_below_target"],
         }
     }
 }
@@ -118,7 +118,7 @@ impl Ranked<'_> {
         portfolio: &Portfolio<'_>,
         resource: Resource,
     ) -> Figures {
-        let [hours, efficiency, rank] = resource.keys();
+        let [hours, efficiency, rank, _] = resource.keys();
         figures
             .with(hours, self.used.held)
             .with_known(efficiency, self.efficiency().map(Value::Share))
@@ -136,7 +136,7 @@ impl Ranked<'_> {
 
     /// The jobs that were measured, with what each of them used.
     pub(super) fn hits(&self, resource: Resource, coverage: Share) -> Vec<Hit> {
-        let [hours, efficiency, _] = resource.keys();
+        let [hours, efficiency, ..] = resource.keys();
         let hit = |job: &&Job| {
             let used = resource.used(job, coverage).ok()?;
             let share = used.share()?;
@@ -147,14 +147,12 @@ impl Ranked<'_> {
         self.jobs.iter().filter_map(hit).collect()
     }
 
-    pub(super) fn finding(
-        &self,
-        portfolio: &Portfolio<'_>,
-        resource: Resource,
-        coverage: Share,
-    ) -> Finding {
-        let figures = self.figures(Figures::default(), portfolio, resource);
-        Finding::new(Audience::User, figures, self.hits(resource, coverage))
+    fn finding(&self, portfolio: &Portfolio<'_>, resource: Resource, bounds: &Bounds) -> Finding {
+        let [.., below_target] = resource.keys();
+        let figures = self
+            .figures(Figures::default(), portfolio, resource)
+            .with(below_target, self.used.below(bounds.target));
+        Finding::new(Audience::User, figures, self.hits(resource, bounds.coverage))
     }
 }
 
@@ -162,6 +160,8 @@ impl Ranked<'_> {
 #[derive(Debug)]
 pub(super) struct Bounds {
     pub(super) efficiency: Share,
+    pub(super) target: Share,
+    pub(super) hours_below_target: f64,
     pub(super) hours: f64,
     pub(super) proportion: Share,
     pub(super) top_users: u32,
@@ -186,9 +186,10 @@ pub(super) fn low(
         }
         let low = user.efficiency().is_some_and(|used| used <= bounds.efficiency.get());
         let much = user.used.held >= bounds.hours
+            && user.used.below(bounds.target) >= bounds.hours_below_target
             && user.proportion(portfolio, resource) >= bounds.proportion.get();
         if low && much {
-            Verdict::Finding(user.finding(portfolio, resource, bounds.coverage))
+            Verdict::Finding(user.finding(portfolio, resource, bounds))
         } else {
             Verdict::Fine
         }

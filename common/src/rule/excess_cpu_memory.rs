@@ -319,4 +319,28 @@ mod tests {
         let finding = world.finding(&rule, "a");
         near(&finding, "nodes_wasted", 99_000.0 / 168.0 / 190.0);
     }
+
+    /// TrailblazingTurtle judges memory beyond 4 GiB a core and a tenth more. That is a node of 64
+    /// cores with 64 · 4.4 GiB; ours is what the site's nodes have, unless it is set.
+    #[test]
+    fn n17_memory_that_goes_with_the_cores_is_not_judged() {
+        let tenth = share(0.1);
+        let rule = ExcessCpuMemory {
+            gib_hours: 0.0,
+            ratio: tenth,
+            mean_ratio: tenth,
+            median_ratio: tenth,
+            above_fair_share: true,
+            cores_per_node: Some(64),
+            gib_per_node: Some(64.0 * 4.0 * 1.1),
+            ..ExcessCpuMemory::default()
+        };
+        let world = |gib: f64| World::new([job("a").held("n1", 10, 0).memory(0.05 * gib, gib)]);
+        let spared = world(44.0).on(&rule, "a");
+        assert_eq!(spared, Verdict::NotApplicable(Why::NoSuchJobs), "10 · 4 · 1.1 = 44");
+        let finding = world(44.1).finding(&rule, "a");
+        // Whole bytes of an hour.
+        let unused = finding.figures.number("gib_hours_unused").unwrap();
+        assert!((unused - 0.95 * 44.1).abs() < 1e-6, "{unused}");
+    }
 }

@@ -92,4 +92,16 @@ mod tests {
         assert_eq!(verdict(0.0, 0.0), Verdict::Fine);
         assert_eq!(verdict(2.0, 1.0), Verdict::NoData(Missing::MoreThanHeld));
     }
+
+    /// A counter of 0, 30 and 90 seconds, half a minute apart: one core was busy, then two.
+    #[test]
+    fn n8_one_core_then_two_is_three_quarters_of_the_most_and_no_less() {
+        let (mean, most) = (90.0 / 60.0, (90.0 - 30.0) / 30.0);
+        assert_eq!(verdict(mean, most), Verdict::Fine, "1.5 of 2 is the bound of 0.75 itself");
+        let eight_tenths = IrregularCpu { ratio: Share::per_cent(80), ..IrregularCpu::default() };
+        let work = Work { busy_mean: Some(mean), busy_most: Some(most), ..Work::default() };
+        let finding = World::new([job("a").worked(work)]).finding(&eight_tenths, "a");
+        let figures = ["cpus_busy", "cpus_busy_at_most", "ratio"];
+        assert_eq!(figures.map(|key| finding.figures.number(key)), [1.5, 2.0, 0.75].map(Some));
+    }
 }

@@ -85,4 +85,41 @@ mod tests {
         let dark = World::new([job("a")]).on(&LowCpu::default(), "a");
         assert_eq!(dark, Verdict::NoData(Missing::Unmeasured));
     }
+
+    fn below(efficiency: f64) -> LowCpu {
+        LowCpu { efficiency: crate::rule::sample::share(efficiency), ..LowCpu::default() }
+    }
+
+    /// A job that kept so many of its cores busy.
+    fn busy(cores: u32, busy: f64, seconds: u32) -> World {
+        let draft = job("a").held("n1", cores, 0);
+        World::new([draft.with(|job| {
+            (job.seconds, job.cpu_seconds) = (seconds, Some(busy * f64::from(seconds)));
+        })])
+    }
+
+    #[test]
+    fn n13_four_of_eight_cores_are_half_and_a_little_less_is_less() {
+        assert_eq!(busy(8, 4.0, 3600).on(&below(0.5), "a"), Verdict::Fine);
+        let finding = busy(8, 3.99, 3600).finding(&below(0.5), "a");
+        crate::rule::sample::near(&finding, "cpu_efficiency", 3.99 / 8.0);
+        crate::rule::sample::near(&finding, "cpu_hours_unused", 8.0 - 3.99);
+    }
+
+    /// ClusterCockpit compares the load with 0.85 of 72 cores, 61.2, for jobs of more than 600
+    /// seconds that have their nodes for themselves. The time of others' processes is not in ours,
+    /// so jobs that share a node are judged too.
+    #[test]
+    fn n21_low_load_of_72_cores_and_jobs_too_short_to_tell() {
+        let scope =
+            Scope { min_run_time: std::time::Duration::from_secs(600), ..below(0.85).scope() };
+        let told = |load, seconds| {
+            let verdicts = busy(72, load, seconds).check_in(&below(0.85), &scope);
+            verdicts.first().map(|(_, verdict)| verdict.finding().is_some())
+        };
+        assert_eq!([61.1, 61.3].map(|load| told(load, 700)), [Some(true), Some(false)]);
+        assert_eq!([61.1, 61.3].map(|load| told(load, 500)), [None, None], "never looked at");
+        // A least run time is one that is enough.
+        assert_eq!(told(61.1, 600), Some(true));
+    }
 }

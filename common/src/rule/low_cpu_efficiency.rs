@@ -11,8 +11,10 @@ options! {
     LowCpuEfficiency {
         /// Share of the CPU time held that was used, up to which the user is told.
         efficiency: Share = Share::per_cent(60);
-        /// What a user should aim at; for texts.
+        /// What a user should aim at.
         target: Share = Share::per_cent(90);
+        /// CPU-hours that are missing to the target, from which on the user is told.
+        cpu_hours_below_target: f64 = 0.0;
         /// CPU-hours from which on the user is told.
         cpu_hours: f64 = 50.0;
         /// Share of all CPU-hours of the scope from which on the user is told.
@@ -61,6 +63,8 @@ impl Rule for LowCpuEfficiency {
     fn check(&self, portfolio: &Portfolio<'_>) -> Vec<(Subject, Verdict)> {
         let bounds = Bounds {
             efficiency: self.efficiency,
+            target: self.target,
+            hours_below_target: self.cpu_hours_below_target,
             hours: self.cpu_hours,
             proportion: self.proportion,
             top_users: self.top_users,
@@ -107,6 +111,11 @@ mod tests {
             World::new([job("a").hours(hours).cpu_used(0.1), all]).found(&rule()).len()
         };
         assert_eq!([99.9, 100.0, 100.1].map(proportion), [0, 1, 1], "2 % of 5,000 h");
+        let below_target = |hours: f64| {
+            let rule = LowCpuEfficiency { cpu_hours_below_target: hours, ..rule() };
+            World::new([job("a").hours(100.0).cpu_used(0.5)]).found(&rule).len()
+        };
+        assert_eq!([39.9, 40.0, 40.1].map(below_target), [1, 1, 0], "50 of 100 h, and 90 aimed at");
     }
 
     #[test]

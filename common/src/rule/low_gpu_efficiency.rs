@@ -12,8 +12,10 @@ options! {
     LowGpuEfficiency {
         /// Mean utilisation up to which the user is told.
         efficiency: Share = Share::per_cent(25);
-        /// What a user should aim at; for texts.
+        /// What a user should aim at.
         target: Share = Share::per_cent(50);
+        /// GPU-hours that are missing to the target, from which on the user is told.
+        gpu_hours_below_target: f64 = 0.0;
         /// GPU-hours from which on the user is told.
         gpu_hours: f64 = 50.0;
         /// Share of all GPU-hours of the scope from which on the user is told.
@@ -66,6 +68,8 @@ impl Rule for LowGpuEfficiency {
     fn check(&self, portfolio: &Portfolio<'_>) -> Vec<(Subject, Verdict)> {
         let bounds = Bounds {
             efficiency: self.efficiency,
+            target: self.target,
+            hours_below_target: self.gpu_hours_below_target,
             hours: self.gpu_hours,
             proportion: self.proportion,
             top_users: self.top_users,
@@ -172,5 +176,56 @@ mod tests {
         assert_eq!(world.found(&rule()).len(), 10);
         assert_eq!(world.on(&rule(), "b"), Verdict::NotApplicable(Why::NotAmongTop));
         near(&world.finding(&rule(), "l"), "gpu_rank", 1.0);
+    }
+
+    /// Four GPUs for ten hours, busy for 30 % of them. SARC weighs each with 4.8 units.
+    fn sarc() -> World {
+        World::new([job("a").hours(10.0).held("n1", 8, 4).gpu_used(&[30.0; 4])])
+    }
+
+    #[test]
+    fn n2_what_is_missing_to_a_target_of_eighty_per_cent() {
+        let target = share(0.8);
+        let rule = LowGpuEfficiency { efficiency: target, target, gpu_hours: 0.0, ..rule() };
+        let finding = sarc().finding(&rule, "a");
+        near(&finding, "gpu_hours_below_target", 4.0 * 10.0 * (0.8 - 0.3));
+        // In SARC's units: 96 of 192 are wasted, and the user is credited with the other 96.
+        let units = |key| finding.figures.number(key).unwrap() * 4.8;
+        let (held, missing) = (units("gpu_hours"), units("gpu_hours_below_target"));
+        assert!((missing - 96.0).abs() < 1e-9 && (held - missing - 96.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn n3_nothing_is_missing_to_a_target_that_was_reached() {
+        let target = share(0.25);
+        let rule = LowGpuEfficiency { target, gpu_hours: 0.0, ..rule() };
+        assert_eq!(sarc().on(&rule, "a"), Verdict::Fine, "30 % are more than 25 %");
+        // Where more is called low than the target, what is missing is 0, and never less.
+        let rule = LowGpuEfficiency { efficiency: share(0.5), ..rule };
+        near(&sarc().finding(&rule, "a"), "gpu_hours_below_target", 0.0);
+        let rule = LowGpuEfficiency { gpu_hours_below_target: 0.1, ..rule };
+        assert_eq!(sarc().on(&rule, "a"), Verdict::Fine);
+    }
+
+    /// SARC's floor is four GPUs of 4.8 units for a week: 4 · 4.8 · 168 = 3225.6.
+    #[test]
+    fn n5_half_and_more_is_wasted_and_the_floor_spares_who_wastes_few_hours() {
+        let told = |held: f64, wasted: f64, floor| {
+            let used = [100.0 * (held - wasted) / held; 4];
+            let half = LowGpuEfficiency {
+                efficiency: share(0.5),
+                target: share(1.0),
+                gpu_hours_below_target: floor,
+                ..rule()
+            };
+            let draft = job("a").hours(held / 4.0).held("n1", 8, 4).gpu_used(&used);
+            let verdict = World::new([draft]).on(&half, "a");
+            verdict.finding().map(|finding| near(finding, "gpu_hours_below_target", wasted))
+        };
+        let floor = 4.0 * 4.8 * 168.0;
+        assert_eq!(told(7000.0, 3600.0, floor), Some(true), "0.514 of what was held");
+        assert_eq!(told(6000.0, 3200.0, floor), None, "0.533, and fewer hours than the floor");
+        assert_eq!(told(6000.0, 3200.0, 3199.9), Some(true), "it was the floor that spared");
+        assert_eq!(told(7400.0, 3600.0, floor), None, "0.486: less than half");
     }
 }

@@ -88,4 +88,15 @@ mod tests {
         let world = World::new([nodes.with(|job| job.gib = 100.0)]);
         assert_eq!(world.on(&LowMemory::default(), "a"), Verdict::Fine, "60 of 100 on two nodes");
     }
+
+    #[test]
+    fn n14_a_tenth_of_64_gib_is_the_line() {
+        let tenth = LowMemory { efficiency: Share::per_cent(10), ..LowMemory::default() };
+        let verdict = |used| World::new([job("a").memory(used, 64.0)]).on(&tenth, "a");
+        let low = verdict(6.39);
+        let share = low.finding().and_then(|finding| finding.figures.number("share_used")).unwrap();
+        // Memory is counted in whole bytes.
+        assert!((share - 6.39 / 64.0).abs() < 1e-9, "{share}");
+        assert_eq!(verdict(6.41), Verdict::Fine);
+    }
 }

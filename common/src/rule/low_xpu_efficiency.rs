@@ -128,6 +128,7 @@ impl LowXpuEfficiency {
 mod tests {
     use super::*;
     use crate::rule::sample::{World, job, near};
+    use crate::rule::zero_util_gpu_hours::ZeroUtilGpuHours;
 
     fn rule() -> LowXpuEfficiency {
         LowXpuEfficiency::default()
@@ -158,5 +159,43 @@ mod tests {
         let one = LowXpuEfficiency { top_users: 1, ..rule() };
         assert_eq!(world.found(&one), ["a"]);
         assert_eq!(world.on(&one, "b"), Verdict::NotApplicable(Why::NotAmongTop));
+    }
+
+    /// How many of the rules, each with another bound, find the user.
+    fn badges(world: &World, rules: &[&dyn Rule]) -> usize {
+        rules.iter().filter(|rule| !world.found(**rule).is_empty()).count()
+    }
+
+    /// TrailblazingTurtle's badges are two instances of the rule: who is found by both is in the
+    /// red, who is found by one is warned.
+    #[test]
+    fn n16_less_than_nine_tenths_and_less_than_three_quarters_of_a_hundred_cores() {
+        let below =
+            |efficiency| LowXpuEfficiency { cpu_efficiency: Share::per_cent(efficiency), ..rule() };
+        let rules = [below(75), below(90)];
+        let found = |cores: f64| {
+            let draft = job("a").held("n1", 100, 0);
+            let world = World::new([draft.with(|job| job.cpu_seconds = Some(cores * 3600.0))]);
+            badges(&world, &[&rules[0], &rules[1]])
+        };
+        assert_eq!([74.9, 75.0, 89.9, 90.0].map(found), [2, 1, 1, 0]);
+    }
+
+    /// GPUs that did nothing at all are also found by a rule of their own.
+    #[test]
+    fn n18_four_gpus_idle_nearly_idle_and_at_work() {
+        let below =
+            |efficiency| LowXpuEfficiency { gpu_efficiency: Share::per_cent(efficiency), ..rule() };
+        let rules = [below(10), below(20)];
+        let unused = ZeroUtilGpuHours { gpu_hours_admin: 0.1, ..ZeroUtilGpuHours::default() };
+        let found = |per_cent: f64| {
+            let world = World::new([job("a").held("n1", 8, 4).gpu_used(&[per_cent; 4])]);
+            let idle = world.on(&unused, "a");
+            let idle = idle.finding().and_then(|found| found.figures.number("gpu_hours_idle"));
+            (idle, badges(&world, &[&rules[0], &rules[1]]))
+        };
+        // Four GPUs for an hour are four GPU-hours.
+        let expected = [(Some(4.0), 2), (None, 2), (None, 1), (None, 0)];
+        assert_eq!([0.0, 9.0, 19.0, 20.0].map(found), expected);
     }
 }

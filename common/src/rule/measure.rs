@@ -49,7 +49,13 @@ impl Used {
     /// Held and not used.
     #[must_use]
     pub fn unused(self) -> f64 {
-        (self.held - self.used).max(0.0)
+        self.below(Share::ALL)
+    }
+
+    /// What would have had to be used besides, to have used this share of what was held.
+    #[must_use]
+    pub fn below(self, target: Share) -> f64 {
+        (self.held * target.get() - self.used).max(0.0)
     }
 
     /// Counts another.

@@ -68,10 +68,15 @@ impl TooManyThreads {
 mod tests {
     use super::*;
     use crate::intern::Names;
+    use crate::rule::low_cpu::LowCpu;
     use crate::rule::sample::{World, job};
     use crate::rule::usage::{NodeThreads, Work};
 
     fn verdict(nodes: &[(u32, u32)]) -> Verdict {
+        verdict_of(&TooManyThreads::default(), nodes)
+    }
+
+    fn verdict_of(rule: &TooManyThreads, nodes: &[(u32, u32)]) -> Verdict {
         let node = Names::default().intern("");
         let threads = nodes.iter().map(|(cpus, threads)| NodeThreads {
             node,
@@ -79,7 +84,7 @@ mod tests {
             threads: *threads,
         });
         let work = Work { threads: Some(threads.collect()), ..Work::default() };
-        World::new([job("a").worked(work)]).on(&TooManyThreads::default(), "a")
+        World::new([job("a").worked(work)]).on(rule, "a")
     }
 
     #[test]
@@ -94,5 +99,30 @@ mod tests {
         let finding = verdict(&[(4, 4), (4, 9)]);
         assert_eq!(finding.finding().unwrap().figures.number("threads"), Some(9.0));
         assert_eq!(verdict(&[(4, 8), (4, 8)]), Verdict::Fine);
+    }
+
+    /// TrailblazingTurtle has means of running threads, 20.1 of 16 cores; ours are the most threads
+    /// at one time, whole ones. Its other comment, on 12 and 11.9 of 16 cores, is about cores that
+    /// are not used: `low-cpu`.
+    #[test]
+    fn n15_a_quarter_more_threads_than_cores_will_do_and_less_than_three_quarters_is_little() {
+        let rule = TooManyThreads { ratio: 1.25, ..TooManyThreads::default() };
+        assert_eq!(verdict_of(&rule, &[(16, 20)]), Verdict::Fine, "1.25 · 16 = 20");
+        let over = verdict_of(&rule, &[(16, 21)]);
+        assert_eq!(over.finding().unwrap().figures.number("threads"), Some(21.0));
+        let little = LowCpu { efficiency: Share::per_cent(75), ..LowCpu::default() };
+        let under = |cores: f64| {
+            let draft = job("a").held("n1", 16, 0).cpu_used(cores / 16.0);
+            World::new([draft]).on(&little, "a").finding().is_some()
+        };
+        assert_eq!([12.0, 11.9].map(under), [false, true], "0.75 · 16 = 12");
+    }
+
+    /// ClusterCockpit has a mean load of 86.5; threads are whole.
+    #[test]
+    fn n22_load_beyond_one_and_a_fifth_of_72_cores() {
+        let rule = TooManyThreads { ratio: 1.2, ..TooManyThreads::default() };
+        let over = |threads| verdict_of(&rule, &[(72, threads)]).finding().is_some();
+        assert_eq!([86, 87].map(over), [false, true], "1.2 · 72 = 86.4");
     }
 }

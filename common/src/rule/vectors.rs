@@ -1,5 +1,6 @@
-//! Test vectors of Job Defense Shield that are about reading and cleaning what Slurm says, by
-//! their number in the list of vectors. Those of single rules stand with the rule.
+//! Test vectors, by their number in the list of vectors: of Job Defense Shield those that are about
+//! reading and cleaning what Slurm says (`v`), of other watchers those that are about several rules
+//! (`n`). Those of single rules stand with the rule.
 
 use std::time::Duration;
 
@@ -9,9 +10,12 @@ use crate::slurm::state::JobState;
 use crate::slurm::tres::Tres;
 use crate::unit::Bytes;
 
+use super::low_cpu::LowCpu;
+use super::low_memory::LowMemory;
 use super::measure;
-use super::sample::{World, job};
-use super::{Missing, Portfolio, Scope, Share};
+use super::sample::{World, job, near};
+use super::serial_allocating_multiple::SerialAllocatingMultiple;
+use super::{Missing, Portfolio, Scope, Share, Verdict};
 
 #[test]
 fn v1_times_as_slurm_writes_them() {
@@ -112,4 +116,55 @@ fn v12_without_a_summary_every_figure_is_missing() {
     assert_eq!(measure::memory_per_node(job, all), Err(Missing::Unmeasured));
     assert_eq!(measure::gpu(job, all), Err(Missing::Unmeasured));
     assert!(measure::nodes(job, all).is_err() && measure::work(job, all).is_err());
+}
+
+/// XDMoD has one word for each job: unknown, good, bad if it used less than 0.1 of its CPUs and less
+/// than 0.5 of its memory. Here two rules say which of them is little, and which nobody knows: that
+/// the CPUs idled stays true where memory was not measured, which is "good" there.
+#[test]
+fn n11_little_cpu_little_memory_and_what_nobody_measured() {
+    let cpu = LowCpu { efficiency: Share::per_cent(10), ..LowCpu::default() };
+    let memory = LowMemory { efficiency: Share::per_cent(50), ..LowMemory::default() };
+    let word = |verdict: Verdict| match verdict {
+        Verdict::Finding(_) => "little",
+        Verdict::Fine => "enough",
+        Verdict::NoData(Missing::Unmeasured) => "unknown",
+        other => panic!("{other:?}"),
+    };
+    for (used, peak, words) in [
+        (Some(0.05), Some(0.4), ["little", "little"]),
+        (Some(0.05), Some(0.6), ["little", "enough"]),
+        (None, None, ["unknown", "unknown"]),
+        (Some(0.05), None, ["little", "unknown"]),
+    ] {
+        let world = World::new([job("a").with(|job| {
+            job.cpu_seconds = used.map(|used| used * f64::from(job.seconds));
+            job.gib_used = peak.map(|peak| peak * job.gib);
+        })]);
+        let found = [word(world.on(&cpu, "a")), word(world.on(&memory, "a"))];
+        assert_eq!(found, words, "{used:?} of the CPU, {peak:?} of the memory");
+    }
+}
+
+/// A program that uses less than a core is serial there. Here one that keeps no more than
+/// `lower_ratio` of a core busy does not count as one that works, unless the site says so.
+#[test]
+fn n12_less_than_one_of_eight_cores_is_serial_and_less_than_half() {
+    let world = World::new([job("a").hours(2.0).held("n1", 8, 0).cpu_used(0.7 / 8.0)]);
+    let serial = SerialAllocatingMultiple {
+        lower_ratio: 0.0,
+        cpu_hours: 0.0,
+        ..SerialAllocatingMultiple::default()
+    };
+    let finding = world.finding(&serial, "a");
+    near(&finding, "cpu_hours_wasted", 2.0 * (8.0 - 1.0));
+    let busy = finding.hits[0].figures.number("cores_busy").unwrap();
+    assert!((busy - 0.7).abs() < 1e-9, "{busy}");
+    let half = LowCpu { efficiency: Share::per_cent(50), ..LowCpu::default() };
+    let finding = world.finding(&half, "a");
+    near(&finding, "cpu_efficiency", 0.7 / 8.0);
+    near(&finding, "cpu_hours_unused", 2.0 * (8.0 - 0.7));
+    let shipped =
+        SerialAllocatingMultiple { cpu_hours: 0.0, ..SerialAllocatingMultiple::default() };
+    assert_eq!(world.on(&shipped, "a"), Verdict::Fine);
 }

@@ -29,6 +29,10 @@ const USED: &str = "a time such as 02:17.926, 00:00:12 or 1-02:03:04";
 /// # Errors
 /// If the text is no time limit.
 pub fn limit(text: &str) -> Result<Option<TimeLimit>, ParseError> {
+    // What TimelimitRaw is for nearly every job.
+    if let Some(seconds) = digits(text).and_then(|minutes| minutes.checked_mul(60)) {
+        return Ok(Some(TimeLimit::Own(Limit::At(Duration::from_secs(seconds)))));
+    }
     let is = |word: &str| text.eq_ignore_ascii_case(word);
     if text.is_empty() || is("NOT_SET") {
         return Ok(None);

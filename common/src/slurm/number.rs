@@ -9,6 +9,9 @@ pub(crate) fn canonical_u32(text: &str) -> Option<u32> {
     digits(text)?.try_into().ok()
 }
 
+/// A number of so many digits fits into 64 bits, whatever they are.
+const NEVER_TOO_MANY: usize = 19;
+
 /// A run of ASCII digits; padding is allowed.
 #[inline]
 pub(crate) fn digits(text: &str) -> Option<u64> {
@@ -16,6 +19,12 @@ pub(crate) fn digits(text: &str) -> Option<u64> {
         return None;
     }
     // Digit by digit, for this is read for tens of fields of every row of sacct.
+    if text.len() <= NEVER_TOO_MANY {
+        return text.bytes().try_fold(0u64, |sum, byte| {
+            let digit = byte.wrapping_sub(b'0');
+            (digit <= 9).then(|| sum * 10 + u64::from(digit))
+        });
+    }
     text.bytes().try_fold(0u64, |sum, byte| {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {

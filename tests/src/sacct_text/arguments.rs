@@ -66,6 +66,7 @@ pub fn request(
             "-P" | "--parsable2" => flags.push('P'),
             "-n" | "--noheader" => flags.push('n'),
             "--noconvert" => flags.push('c'),
+            "--local" => {}
             _ => return Err(format!("this stand-in for sacct does not know {argument}")),
         }
     }

@@ -214,7 +214,7 @@ fn a_time_of_which_nothing_is_known_costs_few_questions() {
 
 #[test]
 fn a_prometheus_that_does_not_answer_is_asked_once() {
-    let agents = Agents::new("http://127.0.0.1:9", Duration::from_secs(1)).unwrap();
+    let agents = Agents::new("http://127.0.0.1:9", Duration::from_secs(1), None).unwrap();
     let mut measurements = Measurements::new(Some(&agents), "c1", Timestamp::new(NOW));
     let window = Window::new(Timestamp::new(10 * DAY), Timestamp::new(11 * DAY)).unwrap();
     assert!(!agents.is_deaf());

@@ -152,6 +152,8 @@ impl Site {
             raw: true,
             agents: None,
             retention: Retention::default(),
+            sacctmgr: None,
+            stop: Arc::new(|| false),
         }
     }
 
@@ -199,17 +201,29 @@ impl Site {
 
     /// The forms of all raw rows.
     pub(super) fn forms(&self) -> Vec<&'static str> {
+        self.raw().into_iter().map(|(form, _)| form.name()).collect()
+    }
+
+    /// Texts that are kept because they could not be read, in order.
+    pub(super) fn malformed(&self) -> Vec<String> {
+        let raw = self.raw().into_iter().filter(|(form, _)| *form == Form::Malformed);
+        let mut texts: Vec<String> = raw.map(|(_, text)| text).collect();
+        texts.sort_by_key(|text| std::cmp::Reverse(text.clone()));
+        texts
+    }
+
+    fn raw(&self) -> Vec<(Form, String)> {
         let archive = self.archive();
-        let mut forms = Vec::new();
+        let mut all = Vec::new();
         for file in archive.raw_files("c1", u64::MAX).unwrap() {
             let table = RawTable::open(&archive, &file).unwrap();
             table
                 .rows::<ArchiveError>(|row| {
-                    forms.push(Form::name(row.form));
+                    all.push((row.form, String::from_utf8_lossy(row.text).into_owned()));
                     Ok(())
                 })
                 .unwrap();
         }
-        forms
+        all
     }
 }

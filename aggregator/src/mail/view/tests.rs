@@ -8,7 +8,7 @@ fn words() -> Words {
 fn digest() -> Digest {
     match sample(Template::Digest).content {
         Content::Digest(digest) => digest,
-        Content::Sections(_) => panic!("a digest"),
+        Content::Sections(_) | Content::Account(_) => panic!("a digest"),
     }
 }
 

@@ -49,6 +49,7 @@ fn produced() -> Vec<String> {
         }
     }
     keys.extend(["cpu_efficiency", "gpu_efficiency", "cpu_rank", "gpu_rank"].map(str::to_owned));
+    keys.extend(["cpu", "gpu"].map(|of| format!("{of}_hours_below_target")));
     keys.sort();
     keys.dedup();
     keys

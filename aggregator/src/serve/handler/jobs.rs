@@ -41,7 +41,7 @@ pub async fn answer(call: Call) -> anyhow::Result<Value> {
 }
 
 /// Whose jobs he gets.
-fn allowed(whose: Whose, peer: &Peer) -> anyhow::Result<Whose> {
+pub(super) fn allowed(whose: Whose, peer: &Peer) -> anyhow::Result<Whose> {
     if peer.is_admin && whose != Whose::Own {
         return Ok(whose);
     }

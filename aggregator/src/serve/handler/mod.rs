@@ -4,6 +4,7 @@
 //! and its line in [`HANDLERS`]. Who asks stands in [`Call::peer`], as the kernel says; a handler
 //! must tell everyone but the administrator only what is his own.
 
+mod analyze;
 mod current;
 pub mod jobs;
 pub mod status;
@@ -58,6 +59,7 @@ pub type Handler = fn(Call) -> Answer;
 
 /// Every command that the service answers, in alphabetical order.
 pub const HANDLERS: &[(&str, Handler)] = &[
+    ("analyze", |call| Box::pin(analyze::answer(call))),
     ("current", |call| Box::pin(current::jobs(call))),
     ("jobs", |call| Box::pin(jobs::answer(call))),
     ("nodes", |call| Box::pin(current::nodes(call))),

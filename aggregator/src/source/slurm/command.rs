@@ -42,7 +42,7 @@ pub enum CommandError {
         complaint: String,
     },
     /// It took too long.
-    #[error("{command}: no end after {} s; raise slurm.timeout or collect fewer days", limit.as_secs())]
+    #[error("{command}: no end after {} s; see that Slurm answers (sacct may take slurm.timeout)", limit.as_secs())]
     TooSlow {
         /// The command.
         command: String,

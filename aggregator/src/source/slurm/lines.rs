@@ -4,17 +4,23 @@
 //! row begins where a line has a submission with this call's [`Seal`] on it, which no user can
 //! know, and goes up to the next. It is whole when its number of fields is right and it ends with
 //! the id it begins with ([`Layout`]). What is not whole is handed on as it came, without seals.
+//! Text that is of no row is handed on too, wherever it stands.
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 use std::ops::Range;
 
-use steward_common::slurm::sacct::{Field, Layout, Row};
+use steward_common::slurm::sacct::{DELIMITER, Field, Layout, Row};
 
 use super::marks;
 use super::seal::{self, Seal};
 
+mod stray;
+
+use stray::Stray;
+
 /// How much is read at a time. A job with very many steps makes the buffer grow beyond it.
-const BLOCK: usize = if cfg!(test) { 50 } else { 1 << 20 };
+const BLOCK: usize = if cfg!(test) { 50 } else { 256 << 10 };
 
 /// A job with more text than this is no job: the answer is not sacct's.
 const LARGEST: usize = 1 << 30;
@@ -29,7 +35,17 @@ pub enum Piece<'a> {
         id: Option<&'a str>,
         /// When it was submitted, if the text begins with the job's own row.
         submit: Option<&'a str>,
-        /// All its lines as they came.
+        /// All its lines as they came, without those that are no row.
+        bytes: Cow<'a, [u8]>,
+        /// Parts of them that are no row either, unless a text of the job has them: it would have to
+        /// look like the end of its row.
+        doubt: Vec<&'a [u8]>,
+    },
+    /// Text that is no row.
+    Stray {
+        /// The job's number, if it is a row that was cut short.
+        id: Option<&'a str>,
+        /// The text as it came.
         bytes: &'a [u8],
     },
 }
@@ -43,14 +59,24 @@ pub struct Job<'a> {
     marks: &'a [u32],
     mended: &'a [u32],
     rows: &'a [Span],
+    has_separators: bool,
+    /// Whether there is other text between its rows.
+    is_apart: bool,
 }
 
 impl<'a> Job<'a> {
     /// The rows, the job's own first.
-    pub fn rows(self) -> impl Iterator<Item = Row<'a>> {
-        self.rows
-            .iter()
-            .filter_map(move |span| span.row(self.layout, self.text, self.marks, self.mended))
+    pub fn rows(self) -> impl Iterator<Item = Row<'a>> + Clone {
+        let Job { layout, text, marks, mended, .. } = self;
+        self.rows.iter().filter_map(move |span| {
+            Some(Row::again(layout, text, span.start, span.ends(marks, mended)?))
+        })
+    }
+
+    /// Whether a row may hold one of the control characters from 0x18 to 0x1e.
+    #[must_use]
+    pub fn may_have_separators(self) -> bool {
+        self.has_separators
     }
 
     /// The bytes of the answer in which its rows stand at their places.
@@ -59,11 +85,16 @@ impl<'a> Job<'a> {
         self.bytes
     }
 
-    /// All its bytes.
+    /// The bytes of all its rows, each with its line end.
     #[must_use]
-    pub fn bytes(self) -> &'a [u8] {
+    pub fn bytes(self) -> Cow<'a, [u8]> {
+        if self.is_apart {
+            let row = |row: Row<'_>| self.bytes.get(row.span()).unwrap_or_default();
+            let rows: Vec<&[u8]> = self.rows().flat_map(|one| [row(one), b"\n"]).collect();
+            return rows.concat().into();
+        }
         let start = self.rows.first().map_or(0, |span| span.start);
-        self.bytes.get(start..).unwrap_or_default()
+        self.bytes.get(start..).unwrap_or_default().into()
     }
 }
 
@@ -76,15 +107,11 @@ struct Span {
 }
 
 impl Span {
-    fn row<'a>(
-        &self,
-        layout: &'a Layout,
-        text: &'a str,
-        marks: &'a [u32],
-        mended: &'a [u32],
-    ) -> Option<Row<'a>> {
+    /// Where its fields end.
+    #[inline]
+    fn ends<'a>(&self, marks: &'a [u32], mended: &'a [u32]) -> Option<&'a [u32]> {
         let list = if self.mended { mended } else { marks };
-        Row::new(layout, text, self.start, list.get(self.marks.clone())?)
+        list.get(self.marks.clone())
     }
 }
 
@@ -133,12 +160,14 @@ impl<'l> Lines<'l> {
         (self.filled, self.clean) = (0, 0);
         self.seals.clear();
         let mut block = BLOCK;
-        let mut is_sealed = false;
+        let (mut is_sealed, mut has_fields) = (false, false);
         loop {
             let ended = self.fill(&mut answer, block)?;
             self.unseal(ended);
             is_sealed |= !self.seals.is_empty();
-            if ended && self.filled > 0 && !is_sealed {
+            // Text without fields may be a greeting before an answer without jobs.
+            has_fields |= !is_sealed && self.bytes.get(..self.filled).is_some_and(is_of_fields);
+            if ended && has_fields && !is_sealed {
                 let why = "its times are not as SLURM_TIME_FORMAT says; \
                            slurm.sacct must pass its environment on to sacct";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, why).into());
@@ -219,7 +248,7 @@ impl<'l> Lines<'l> {
         self.mended.clear();
         self.rows.clear();
         let bytes = self.bytes.get(..self.clean).unwrap_or_default();
-        marks::find(bytes, 0, &mut self.marks);
+        let has_separators = marks::find(bytes, 0, &mut self.marks);
         let text = text_of(bytes);
         let mut view = View {
             layout: self.layout,
@@ -230,6 +259,9 @@ impl<'l> Lines<'l> {
             seals: &self.seals,
             mended: &mut self.mended,
             rows: &mut self.rows,
+            has_separators,
+            strays: Vec::new(),
+            is_text: false,
         };
         view.jobs(ended, visit)
     }
@@ -247,6 +279,11 @@ struct View<'b> {
     seals: &'b [u32],
     mended: &'b mut Vec<u32>,
     rows: &'b mut Vec<Span>,
+    has_separators: bool,
+    /// Text that is no row and was not shown yet. Nearly always there is none.
+    strays: Vec<Stray>,
+    /// Whether what is shown next comes before the first row.
+    is_text: bool,
 }
 
 impl<'b> View<'b> {
@@ -258,6 +295,7 @@ impl<'b> View<'b> {
         let (mut mark, mut start) = (0, 0);
         // Only what comes before the first row of all is none.
         let Some(mut is_row) = self.begins_row(0, ended) else { return Ok(0) };
+        self.is_text = !is_row;
         // The job that is being gathered: where it begins, its number, the first mark of its own
         // row, and whether a row of it is broken.
         let (mut job_start, mut job, mut broken) = (0, job_id(self.from(0)), false);
@@ -301,22 +339,32 @@ impl<'b> View<'b> {
     }
 
     fn show<E>(
-        &self,
+        &mut self,
         place: Range<usize>,
         broken: Option<Option<usize>>,
         visit: &mut impl FnMut(Piece<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let bytes = self.bytes.get(..place.end).unwrap_or_default();
+        let rest = match self.strays.is_empty() && !self.is_text {
+            true => None,
+            false => Some(self.show_strays(&place, visit)?),
+        };
+        let end = rest.as_ref().map_or(place.end, |rest| rest.end);
+        let bytes = self.bytes.get(..end).unwrap_or_default();
         if let Some(own) = broken {
             let id = job_id(self.from(place.start));
-            let id = (!id.is_empty()).then_some(id);
+            let (bytes, doubt) = match rest {
+                Some(rest) if rest.is_text => return Ok(()),
+                Some(rest) => (rest.bytes.into(), rest.doubt),
+                None => (bytes.get(place.start..).unwrap_or_default().into(), Vec::new()),
+            };
             return visit(Piece::Broken {
-                id,
+                id: (!id.is_empty()).then_some(id),
                 submit: own.and_then(|mark| self.submit_at(mark)),
-                bytes: bytes.get(place.start..).unwrap_or_default(),
+                bytes,
+                doubt,
             });
         }
-        let View { layout, text, marks, .. } = *self;
+        let View { layout, text, marks, has_separators, .. } = *self;
         visit(Piece::Whole(Job {
             layout,
             text,
@@ -324,6 +372,8 @@ impl<'b> View<'b> {
             marks,
             mended: self.mended,
             rows: self.rows,
+            has_separators,
+            is_apart: rest.is_some(),
         }))
     }
 
@@ -335,12 +385,14 @@ impl<'b> View<'b> {
         let seals = self.seals;
         if self.ends_line(behind - 1) && self.begins_row(behind, ended)? {
             let span = Span { start, marks: mark..behind, mended: false };
-            return Some((self.whole(span), behind));
+            let row = self.whole(span);
+            return Some((row.or_else(|| self.without_stray(start, mark..behind - 1)), behind));
         }
         self.seals = seals;
         for at in mark..self.marks.len() {
             if self.ends_line(at) && self.begins_row(at + 1, ended)? {
-                return Some((self.mend(start, mark..at), at + 1));
+                let row = self.mend(start, mark..at);
+                return Some((row.or_else(|| self.without_stray(start, mark..at)), at + 1));
             }
         }
         None
@@ -372,7 +424,8 @@ impl<'b> View<'b> {
     }
 
     fn whole(&self, span: Span) -> Option<Span> {
-        span.row(self.layout, self.text, self.marks, self.mended).is_some().then_some(span)
+        let ends = span.ends(self.marks, self.mended)?;
+        Row::new(self.layout, self.text, span.start, ends).is_some().then_some(span)
     }
 
     /// The row with these marks and the one behind them, if it is whole: its texts have line ends.
@@ -395,7 +448,7 @@ impl<'b> View<'b> {
 
 /// The text of the bytes, place for place: a byte that is not UTF-8 is shown as `?`.
 #[must_use]
-pub fn text_of(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+pub fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
         Err(_) => {
@@ -407,6 +460,11 @@ pub fn text_of(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
             text.into()
         }
     }
+}
+
+/// Whether there is a delimiter in it.
+fn is_of_fields(bytes: &[u8]) -> bool {
+    memchr::memchr(DELIMITER, bytes).is_some()
 }
 
 /// The number that the text begins with.

@@ -1,5 +1,6 @@
 //! Slurm's commands: what is run, and how what it prints becomes types.
 
+pub mod associations;
 pub mod command;
 pub mod coordinators;
 pub mod json;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use steward_common::id::ClusterName;
-use steward_common::slurm::sacct::{DELIMITER, Layout};
+use steward_common::slurm::sacct::{DELIMITER, Field, Layout};
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
@@ -25,6 +25,10 @@ const JSON_ENVIRONMENT: &[(&str, &str)] =
 
 /// States of jobs that may have ended before they were allowed to run.
 const NEVER_RAN: &str = "CANCELLED,DEADLINE";
+
+/// Without these there are no runs.
+const NEEDED: [Field; 6] =
+    [Field::JobIdRaw, Field::JobId, Field::State, Field::Submit, Field::Start, Field::End];
 
 /// How long sacct may take to say what it knows.
 const HELP_LIMIT: Duration = Duration::from_secs(30);
@@ -113,12 +117,27 @@ impl Sacct {
     ///
     /// # Errors
     /// If it does not answer.
-    pub fn layout(&self) -> Result<Layout, CommandError> {
+    pub fn fields(&self) -> Result<Layout, CommandError> {
         Ok(Layout::of_help(&self.text(
             &["--helpformat".to_owned()],
             ENVIRONMENT,
             HELP_LIMIT.min(self.limit),
         )?))
+    }
+
+    /// The same, for who wants jobs.
+    ///
+    /// # Errors
+    /// If it does not answer, or knows too little to tell one job from another: then it is no sacct,
+    /// and that it names no jobs does not mean that there are none.
+    pub fn layout(&self) -> Result<Layout, CommandError> {
+        let layout = self.fields()?;
+        let lacking = NEEDED.iter().find(|field| layout.place(**field).is_none());
+        let Some(field) = lacking else { return Ok(layout) };
+        let why =
+            format!("--helpformat does not name {}; slurm.sacct must be a sacct", field.name());
+        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, why);
+        Err(CommandError::Unreadable { command: self.argv.join(" "), source })
     }
 
     /// What `sacct --version` says.
@@ -139,8 +158,17 @@ impl Sacct {
                 .to_vec();
         arguments.push(format!("--delimiter={}", char::from(DELIMITER)));
         arguments.push(format!("--format={}", layout.format()));
-        arguments.extend(self.cluster.iter().map(|cluster| format!("--clusters={cluster}")));
+        arguments.push(self.of_cluster());
         arguments
+    }
+
+    /// Which cluster is meant. Left to itself, sacct of a federation tells of all its clusters, whose
+    /// jobs may have the same numbers.
+    fn of_cluster(&self) -> String {
+        match &self.cluster {
+            Some(cluster) => format!("--clusters={cluster}"),
+            None => "--local".to_owned(),
+        }
     }
 
     /// Shows `visit` every job that was waiting or running in the window, or ended in it.
@@ -189,7 +217,7 @@ impl Sacct {
     pub fn json(&self, jobs: &[u32]) -> Result<String, CommandError> {
         let mut arguments = vec!["--json".to_owned(), "--duplicates".to_owned()];
         arguments.push(by_number(jobs));
-        arguments.extend(self.cluster.iter().map(|cluster| format!("--clusters={cluster}")));
+        arguments.push(self.of_cluster());
         self.text(&arguments, JSON_ENVIRONMENT, self.limit)
     }
 
@@ -203,10 +231,33 @@ impl Sacct {
         let times = seal.time_format();
         let environment = [ENVIRONMENT, &[("SLURM_TIME_FORMAT", times.as_str())]].concat();
         let mut running = self.start(arguments, &environment, self.limit)?;
-        if let Some(answer) = running.answer() {
-            Lines::new(layout, &seal).read(answer, visit)?;
+        let mut answer = running.answer().map(|answer| Whole { answer, last: b'\n' });
+        if let Some(answer) = &mut answer {
+            Lines::new(layout, &seal).read(&mut *answer, visit)?;
         }
-        Ok(running.finish()?)
+        running.finish()?;
+        if answer.is_none_or(|answer| answer.last == b'\n') {
+            return Ok(());
+        }
+        // Whoever stands for sacct did not hand all of its answer on, and does not know it.
+        let why = "its answer ends within a row; see that slurm.sacct hands on all of it";
+        Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, why).into())
+    }
+}
+
+/// An answer of which one knows whether it ended with a line.
+struct Whole<R> {
+    answer: R,
+    last: u8,
+}
+
+impl<R: Read> Read for Whole<R> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.answer.read(into)?;
+        if let Some(last) = read.checked_sub(1).and_then(|last| into.get(last)) {
+            self.last = *last;
+        }
+        Ok(read)
     }
 }
 

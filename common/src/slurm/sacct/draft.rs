@@ -137,7 +137,9 @@ impl<'a> Draft<'a> {
             agent: None,
         };
         let own_cpu = odd.cpu(row);
-        let own_memory = odd.memory(row);
+        let sum = tres::amount(row.get(Field::TresUsageInTot), "mem");
+        let sum = odd.read(Field::TresUsageInTot, sum).flatten();
+        let own_memory = odd.memory(row, sum);
         Ok(Draft {
             run,
             own_cpu,
@@ -163,7 +165,9 @@ impl<'a> Draft<'a> {
         if let Some(cpu) = odd.cpu(row) {
             self.steps_cpu = Some(self.steps_cpu.unwrap_or_default().saturating_add(cpu));
         }
-        let memory = odd.memory(row);
+        let used = tres::amounts(row.get(Field::TresUsageInTot), ["mem", "fs/disk"]);
+        let [memory, read] = used.map(|used| odd.read(Field::TresUsageInTot, used).flatten());
+        let memory = odd.memory(row, memory);
         // The extern step holds a process that only waits, not the job's work.
         if row.id().1 == Some("extern") {
             self.extern_memory = memory;
@@ -171,8 +175,8 @@ impl<'a> Draft<'a> {
             self.steps_memory = self.steps_memory.max(memory);
             self.worked = true;
         }
-        let read = odd.disk(row, Field::TresUsageInTot);
-        let written = odd.disk(row, Field::TresUsageOutTot);
+        let written = tres::amount(row.get(Field::TresUsageOutTot), "fs/disk");
+        let written = odd.read(Field::TresUsageOutTot, written).flatten();
         for (sum, more) in [(&mut self.run.disk_read, read), (&mut self.run.disk_written, written)]
         {
             *sum = more.map_or(*sum, |more| Some(sum.unwrap_or(0).saturating_add(more)));
@@ -224,6 +228,16 @@ pub fn is_over(state: &JobState, end: Option<Timestamp>) -> bool {
             | JobState::UpdateDb
     );
     end.is_some() && !goes_on
+}
+
+/// When the run of this row ended, `None` if it has not: enough to know whose part it is, and far less
+/// than a [`Draft`].
+///
+/// # Errors
+/// If the row does not say it.
+pub fn ended(row: &Row<'_>) -> Result<Option<Timestamp>, ParseError> {
+    let end = Timestamp::from_slurm(row.get(Field::End))?;
+    Ok(end.filter(|_| is_over(&JobState::from(row.get(Field::State)), end)))
 }
 
 /// The owner of a job, by number if sacct has no name for it.
@@ -286,16 +300,11 @@ impl Oddities {
         self.read(Field::Energy, joules).flatten()
     }
 
-    fn disk(&mut self, row: &Row<'_>, field: Field) -> Option<u64> {
-        self.read(field, tres::amount(row.get(field), "fs/disk")).flatten()
-    }
-
     /// What all tasks of the row used together. Slurm adds up the highest figure of each task,
-    /// which is at least what they ever used at one time. Without that sum the highest of one
+    /// which is at least what they ever used at one time. Without that `sum` the highest of one
     /// task is the whole only if there is one task.
-    fn memory(&mut self, row: &Row<'_>) -> Option<Bytes> {
-        let sum = tres::amount(row.get(Field::TresUsageInTot), "mem");
-        let sum = self.read(Field::TresUsageInTot, sum).flatten().map(Bytes::new);
+    fn memory(&mut self, row: &Row<'_>, sum: Option<u64>) -> Option<Bytes> {
+        let sum = sum.map(Bytes::new);
         let one_task = || matches!(row.get(Field::NTasks), "" | "1");
         let highest = || {
             let size = memory::size(row.get(Field::MaxRss), Bare::Bytes);

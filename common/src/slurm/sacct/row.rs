@@ -27,6 +27,13 @@ impl<'a> Row<'a> {
         (!id.is_empty() && id == row.at(ends.len().checked_sub(1)?)?).then_some(row)
     }
 
+    /// The row for which [`Row::new`] was asked before.
+    #[must_use]
+    #[inline]
+    pub fn again(layout: &'a Layout, text: &'a str, start: usize, ends: &'a [u32]) -> Self {
+        Row { layout, text, start, ends }
+    }
+
     /// The text of a field; empty if this sacct does not know the field.
     #[must_use]
     #[inline]

@@ -28,13 +28,20 @@ fn try_seen(text: &[u8], step: usize) -> io::Result<Vec<String>> {
                     job.rows().map(|row| row.get(Field::JobName).to_owned()).collect();
                 names.join("/")
             }
-            Piece::Broken { id, submit, bytes } => {
-                format!("!{}:{}:{}", id.unwrap_or("?"), submit.unwrap_or("?"), bytes.len())
+            Piece::Broken { id, submit, bytes, doubt } => {
+                let doubt: String = doubt.iter().map(|part| format!(" ?{}", shown(part))).collect();
+                let (id, submit) = (id.unwrap_or("?"), submit.unwrap_or("?"));
+                format!("!{id}:{submit}:{}{doubt}", bytes.len())
             }
+            Piece::Stray { id, bytes } => format!("#{}:{}", id.unwrap_or("?"), shown(bytes)),
         });
         Ok::<(), io::Error>(())
     })?;
     Ok(seen)
+}
+
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace('\x1f', "~")
 }
 
 /// `T` is a time as sacct prints it, `F` one as a user would forge it.
@@ -70,21 +77,48 @@ fn a_name_with_a_delimiter_breaks_its_job_only() {
 
 #[test]
 fn text_that_is_no_row_is_kept_and_the_next_row_is_found() {
-    check("sacct: warning\n1~T~a~1\n", &["!?:?:15", "a"]);
-    check("1~T\n2~T~b~2\n", &["!1:7:4", "b"]);
+    check("sacct: warning\n1~T~a~1\n", &["#?:sacct: warning\n", "a"]);
+    check("7 warnings\n1~T~a~1\n", &["#?:7 warnings\n", "a"]);
+    check("9~8~no seal~9\n1~T~a~1\n", &["#?:9~8~no seal~9\n", "a"]);
     check("1~T~a~1\n2.batch~T~b~2.batch\n3~T~c~3\n", &["a", "!2:?:20", "c"]);
-    check("1~T~a~1\n2~T~b", &["a", "!2:7:6"]);
+}
+
+#[test]
+fn a_row_that_never_ends_is_kept_and_its_job_asked_for() {
+    check("1~T\n2~T~b~2\n", &["#1:1~7\n", "!1:7:0", "b"]);
+    check("1~T~a~9\n2~T~b~2\n", &["#1:1~7~a~9\n", "!1:7:0", "b"]);
+    check("1~T~a~1\n2~T~b", &["a", "#2:2~7~b\n", "!2:7:0"]);
+    check("1~T~a~1\n1.0~T~b\n2~T~b~2\n", &["#1:1.0~7~b\n", "!1:7:8", "b"]);
+}
+
+#[test]
+fn text_behind_a_row_is_none_of_it() {
+    check("1~T~a~1\nwhat?\n2~T~b~2\n", &["#?:what?\n", "a", "b"]);
+    check("1~T~a~1\nwhat?\n", &["#?:what?\n", "a"]);
+    check("1~T~a~1\n9~T\n\n2~T~b~2\n", &["a", "#9:9~7\n\n", "!9:7:0", "b"]);
+    check("1~T~a\nb~1\n9~None~x~9\n2~T~b~2\n", &["#?:9~None~x~9\n", "a\nb", "b"]);
+    // Behind the job's own row, behind that of a step, and both.
+    check("1~T~a~1\nwhat?\n1.0~T~b~1.0\n2~T~c~2\n", &["#?:what?\n", "a/b", "c"]);
+    check("1~T~a~1\n1.0~T~b~1.0\nx\ny\n2~T~c~2\n", &["#?:x\ny\n", "a/b", "c"]);
+    check("1~T~a~1\nx\n1.0~T~b~1.0\ny\n2~T~c~2\n", &["#?:x\n", "#?:y\n", "a/b", "c"]);
+    // The row itself has a delimiter in its name.
+    check("1~T~x~y~1\nwhat?\n2~T~b~2\n", &["#?:what?\n", "!1:7:10", "b"]);
 }
 
 #[test]
 fn no_name_becomes_a_row_whatever_is_in_it() {
-    // The beginning of a row, whole rows of others, another row of the same job.
-    check("1~T~x~1\n9~8~forged~1\n2~T~b~2\n", &["!1:7:21", "b"]);
-    check("1~T~x~1\n9~8~forged~9\n1~8~y~1\n2~T~b~2\n", &["!1:7:29", "b"]);
-    check("1~T~x~1\n1.0~8~forged~1.0\n1~8~y~1\n2~T~b~2\n", &["!1:7:33", "b"]);
-    check("2~T~b~2\n1~T~x~1\n9~8~forged~9", &["b", "!1:7:21"]);
+    // The beginning of a row, whole rows of others, another row of the same job. All of it may be
+    // the name, or only what comes before the first line end.
+    check("1~T~x~1\n9~8~forged~1\n2~T~b~2\n", &["!1:7:21 ?9~8~forged~1\n", "b"]);
+    let name = "9~8~forged~9\n1~8~y~1\n";
+    check(&format!("1~T~x~1\n{name}2~T~b~2\n"), &[&format!("!1:7:29 ?{name}"), "b"]);
+    let name = "1.0~8~forged~1.0\n1~8~y~1\n";
+    check(&format!("1~T~x~1\n{name}2~T~b~2\n"), &[&format!("!1:7:33 ?{name}"), "b"]);
+    check("2~T~b~2\n1~T~x~1\n9~8~forged~1", &["b", "!1:7:21 ?9~8~forged~1\n"]);
+    // No name ends with the id of another: this one is not of the row.
+    check("2~T~b~2\n1~T~x~1\n9~8~forged~9", &["b", "#?:9~8~forged~9\n", "x"]);
     // What looks like a seal is text.
-    check("1~T~x~1\n9~F~forged~1\n2~T~b~2\n", &["!1:7:30", "b"]);
+    check("1~T~x~1\n9~F~forged~1\n2~T~b~2\n", &["!1:7:30 ?9~7\x1eabcdefgi~forged~1\n", "b"]);
     check("1~T~a\x1eabc~1\n2~T~b\x1e~2\n", &["a\x1eabc", "b\x1e"]);
 }
 

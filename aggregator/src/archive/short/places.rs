@@ -1,0 +1,298 @@
+//! Where the fields stand, and how each is written.
+
+use steward_common::slurm::sacct::{Field, Layout};
+use steward_common::time::Timestamp;
+
+use super::{MOST, Phrase};
+use crate::archive::raw::Key;
+
+/// Fields of [`Phrase::Who`].
+const WHO: &[Field] = &[Field::Cluster, Field::User, Field::Uid, Field::Group, Field::Account];
+
+/// Fields of [`Phrase::Asked`].
+const ASKED: &[Field] = &[
+    Field::AllocCpus,
+    Field::AllocNodes,
+    Field::ReqCpus,
+    Field::ReqNodes,
+    Field::ReqMem,
+    Field::ReqTres,
+    Field::AllocTres,
+];
+
+/// Fields that are hardly ever the same in two runs.
+const OWN: &[Field] = &[
+    Field::JobId,
+    Field::Submit,
+    Field::Eligible,
+    Field::Start,
+    Field::End,
+    Field::Elapsed,
+    Field::Timelimit,
+    Field::NodeList,
+    Field::TotalCpu,
+    Field::UserCpu,
+    Field::SystemCpu,
+    Field::MaxRss,
+    Field::TresUsageInTot,
+    Field::TresUsageInMax,
+    Field::TresUsageOutTot,
+    Field::Energy,
+    Field::Priority,
+    Field::JobName,
+    Field::WorkDir,
+    Field::Comment,
+    Field::AdminComment,
+    Field::SubmitLine,
+];
+
+/// Of those, the ones of which a job's own row says nothing: only its steps use something.
+const OF_STEPS: &[Field] =
+    &[Field::MaxRss, Field::TresUsageInTot, Field::TresUsageInMax, Field::TresUsageOutTot];
+
+/// Fields that, in a job's own row, often repeat what stands to their left.
+const REPEATING: &[Field] = &[Field::JobId, Field::Eligible, Field::Start, Field::AllocTres];
+
+/// Fields of a step that are compared with those of the row above: who many jobs have in common, but
+/// not all, and times.
+const COMPARED: &[Field] = &[
+    Field::Account,
+    Field::Submit,
+    Field::Eligible,
+    Field::Start,
+    Field::End,
+    Field::Elapsed,
+    Field::AllocCpus,
+    Field::AllocNodes,
+    Field::NodeList,
+    Field::ReqCpus,
+    Field::ReqNodes,
+    Field::ReqMem,
+    Field::ReqTres,
+    Field::AllocTres,
+    Field::Energy,
+    Field::Priority,
+    Field::JobName,
+    Field::WorkDir,
+    Field::Comment,
+    Field::AdminComment,
+    Field::SubmitLine,
+];
+
+/// What may be known of a field of a step from elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Nothing.
+    Nothing,
+    /// It is the job's number, a dot and the step, which stands behind the mark.
+    Id,
+    /// It is the id above and the step, or what stands to the left.
+    Shown,
+    /// It is when the job started.
+    Submit,
+    /// It is what stands to the left.
+    Left,
+    /// It is what the job was given, with what it is billed or without.
+    Given,
+    /// It is the step.
+    Name,
+    /// It is the usual list of what a step used; what other fields do not say is in the own text.
+    Used,
+    /// It is the usual list of what a step wrote, of which the figure is in the own text.
+    Wrote,
+}
+
+fn known(field: Field) -> Known {
+    match field {
+        Field::JobIdRaw => Known::Id,
+        Field::JobId => Known::Shown,
+        Field::Submit => Known::Submit,
+        Field::Eligible | Field::Start | Field::TresUsageInMax => Known::Left,
+        Field::AllocTres => Known::Given,
+        Field::JobName => Known::Name,
+        Field::TresUsageInTot => Known::Used,
+        Field::TresUsageOutTot => Known::Wrote,
+        _ => Known::Nothing,
+    }
+}
+
+/// How fields are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// As they are, into their phrase.
+    Phrase,
+    /// As they are, into the run's own text.
+    Own,
+    /// With a look at what is known.
+    Look,
+}
+
+fn way_of_job(field: Field) -> Way {
+    let is_key = matches!(field, Field::JobIdRaw | Field::Submit | Field::End);
+    if OF_STEPS.contains(&field) {
+        Way::Phrase
+    } else if is_key || REPEATING.contains(&field) {
+        Way::Look
+    } else if OWN.contains(&field) {
+        Way::Own
+    } else {
+        Way::Phrase
+    }
+}
+
+fn way_of_step(field: Field) -> Way {
+    if COMPARED.contains(&field) || known(field) != Known::Nothing {
+        Way::Look
+    } else if OWN.contains(&field) && field != Field::Timelimit {
+        Way::Own
+    } else {
+        Way::Phrase
+    }
+}
+
+/// Fields that stand side by side and are written in the same way.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch {
+    /// The place of the first.
+    pub first: usize,
+    /// The place of the last.
+    pub last: usize,
+    /// Their phrase.
+    pub phrase: Phrase,
+    /// How.
+    pub way: Way,
+}
+
+impl Stretch {
+    /// How many.
+    pub(super) fn count(&self) -> usize {
+        self.last - self.first + 1
+    }
+}
+
+/// Fields of a step that often are all the same as above, or none is.
+const TOGETHER: &[&[Field]] = &[
+    &[Field::Start, Field::End, Field::Elapsed],
+    &[Field::AllocCpus, Field::AllocNodes, Field::NodeList],
+    &[Field::ReqCpus, Field::ReqNodes],
+    &[Field::ReqMem, Field::ReqTres],
+    &[Field::WorkDir, Field::Comment, Field::AdminComment],
+];
+
+fn are_together(one: Field, other: Field) -> bool {
+    TOGETHER.iter().any(|fields| fields.contains(&one) && fields.contains(&other))
+}
+
+/// Those of a layout. Fields that are looked at are so one by one, unless they are `together`.
+fn stretches(
+    fields: &[Field],
+    phrase: impl Fn(Field) -> Phrase,
+    way: impl Fn(Field) -> Way,
+    together: impl Fn(Field, Field) -> bool,
+) -> Vec<Stretch> {
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for (place, field) in fields.iter().enumerate() {
+        let (phrase, way) = (phrase(*field), way(*field));
+        let before = place.checked_sub(1).and_then(|before| fields.get(before));
+        let goes_on = |last: &Stretch| {
+            (last.way, last.phrase) == (way, phrase)
+                && (way != Way::Look || before.is_some_and(|before| together(*before, *field)))
+                && last.count() < MOST
+        };
+        match stretches.last_mut().filter(|last| goes_on(last)) {
+            Some(last) => last.last = place,
+            None => stretches.push(Stretch { first: place, last: place, phrase, way }),
+        }
+    }
+    stretches
+}
+
+/// Where the fields stand that are looked at.
+#[derive(Clone, Debug)]
+pub struct Places {
+    pub(super) id: Option<usize>,
+    pub(super) shown: Option<usize>,
+    submit: Option<usize>,
+    pub(super) start: Option<usize>,
+    end: Option<usize>,
+    pub(super) given: Option<usize>,
+    pub(super) cpu: Option<usize>,
+    pub(super) memory: Option<usize>,
+    /// Of each place in which phrase it stands in a job's own row.
+    pub(super) phrases: Vec<Phrase>,
+    /// Of each place what may be known of it in the row of a step.
+    known: Vec<Known>,
+    /// Of each place whether it is mostly the run's own.
+    own: Vec<bool>,
+    /// Of each place whether, in a job's own row, it may repeat what stands to its left.
+    repeating: Vec<bool>,
+    /// A job's own row.
+    pub(super) job: Vec<Stretch>,
+    /// The row of a step.
+    pub(super) step: Vec<Stretch>,
+}
+
+impl Places {
+    /// Those of a layout.
+    #[must_use]
+    pub fn of(layout: &Layout) -> Places {
+        let fields = layout.fields();
+        let each = |which: &[Field]| fields.iter().map(|field| which.contains(field)).collect();
+        Places {
+            id: layout.place(Field::JobIdRaw),
+            shown: layout.place(Field::JobId),
+            submit: layout.place(Field::Submit),
+            start: layout.place(Field::Start),
+            end: layout.place(Field::End),
+            given: layout.place(Field::AllocTres),
+            cpu: layout.place(Field::TotalCpu),
+            memory: layout.place(Field::MaxRss),
+            phrases: fields.iter().map(|field| phrase(*field)).collect(),
+            known: fields.iter().map(|field| known(*field)).collect(),
+            own: each(OWN),
+            repeating: each(REPEATING),
+            job: stretches(fields, phrase, way_of_job, |_, _| false),
+            step: stretches(fields, |_| Phrase::Steps, way_of_step, are_together),
+        }
+    }
+
+    /// How many fields a row has, without the closing id.
+    pub(super) fn width(&self) -> usize {
+        self.phrases.len()
+    }
+
+    pub(super) fn known(&self, place: usize) -> Known {
+        self.known.get(place).copied().unwrap_or(Known::Nothing)
+    }
+
+    pub(super) fn is_own(&self, place: usize) -> bool {
+        self.own.get(place).is_some_and(|own| *own)
+    }
+
+    pub(super) fn repeats(&self, place: usize) -> bool {
+        self.repeating.get(place).is_some_and(|repeats| *repeats)
+    }
+
+    /// What the key says of a field of the job's own row.
+    pub(super) fn said(&self, key: &Key<'_>, place: usize) -> Option<i64> {
+        if Some(place) == self.id {
+            key.job.map(i64::from)
+        } else if Some(place) == self.submit {
+            key.submit.map(Timestamp::get)
+        } else if Some(place) == self.end {
+            key.end.map(Timestamp::get)
+        } else {
+            None
+        }
+    }
+}
+
+fn phrase(field: Field) -> Phrase {
+    if WHO.contains(&field) {
+        Phrase::Who
+    } else if ASKED.contains(&field) {
+        Phrase::Asked
+    } else {
+        Phrase::How
+    }
+}

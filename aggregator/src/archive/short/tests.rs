@@ -1,0 +1,218 @@
+use steward_common::slurm::sacct::row;
+use steward_common::slurm::sacct::{Field, Layout, Row};
+use steward_common::time::Timestamp;
+
+use super::read as short_read;
+use super::*;
+use crate::archive::raw::Key;
+
+/// Ten fields and the closing id.
+fn layout() -> Layout {
+    use Field::{
+        Account, AllocTres, JobId, JobIdRaw, MaxRss, ReqTres, Submit, TotalCpu, TresUsageInMax,
+        TresUsageInTot,
+    };
+    let fields = [
+        JobIdRaw,
+        JobId,
+        Account,
+        Submit,
+        ReqTres,
+        AllocTres,
+        TotalCpu,
+        MaxRss,
+        TresUsageInTot,
+        TresUsageInMax,
+    ];
+    Layout::new(|field| fields.contains(&field))
+}
+
+fn key() -> Key<'static> {
+    Key { job: Some(70), submit: Some(Timestamp::new(1_792_195_205)), end: None, step: None }
+}
+
+/// The rows of a run written and read again; its phrases and its own text, `None` if it cannot be said.
+fn there_and_back(rows: &[String]) -> Option<(Vec<String>, String)> {
+    let layout = layout();
+    let places = &Places::of(&layout);
+    let text = rows.join("\n");
+    let (mut at, mut start) = (Vec::new(), 0);
+    for one in rows {
+        let ends = row::ends(one).into_iter().map(|end| end + u32::try_from(start).unwrap());
+        at.push((start, ends.collect::<Vec<u32>>()));
+        start += one.len() + 1;
+    }
+    let all = at.iter().map(|(start, ends)| Row::new(&layout, &text, *start, ends).unwrap());
+    if has_marks(text.as_bytes(), all.clone()) {
+        return None;
+    }
+    let (mut own_text, mut phrases) = (b"before".to_vec(), [const { Vec::new() }; PHRASES]);
+    assert!(write(&mut own_text, &mut phrases, text.as_bytes(), all, &key(), places));
+    let own_text = own_text.strip_prefix(b"before").unwrap();
+    let short = (phrases.each_ref().map(Vec::as_slice), own_text);
+    let (mut back, mut ends) = (b"before".to_vec(), Vec::new());
+    read(&mut back, &mut ends, short, &key(), places).unwrap();
+    assert_eq!(std::str::from_utf8(&back), Ok(format!("before{text}\n").as_str()));
+    assert_eq!(ends.len(), rows.len());
+    let mut first = Vec::new();
+    own(&mut first, short, &key(), places).unwrap();
+    assert_eq!(std::str::from_utf8(&first), Ok(rows[0].as_str()));
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    Some((phrases.iter().map(|phrase| text(phrase)).collect(), text(own_text)))
+}
+
+/// A row of these fields between its ids.
+fn row(id: &str, fields: [&str; 9]) -> String {
+    [&[id][..], &fields, &[id]].concat().join("\x1f")
+}
+
+#[test]
+fn what_is_known_from_elsewhere_is_not_said_again_and_figures_stand_apart() {
+    let own = ["70", "lab", "1792195205", "cpu=1", "billing=2,cpu=1", "", "", "", ""];
+    let used = "cpu=00:00:07,energy=0,fs/disk=12,mem=4096,pages=0,vmem=4096";
+    let step = ["70.batch", "lab", "1792195206", "", "cpu=1", "00:00:07", "4096", used, used];
+    let used = "cpu=00:00:09,energy=0,fs/disk=5,mem=8192,pages=1,vmem=9000";
+    let given = "billing=2,cpu=1";
+    let next = ["70.0", "lab", "1792195206", "", given, "00:09.120", "8192", used, "cpu=1"];
+    let rows = [row("70", own), row("70.batch", step), row("70.0", next)];
+    let (phrases, text) = there_and_back(&rows).unwrap();
+    let steps = [
+        "\x1cbatch\x1f\x1d\x1f\x1e\x1f\x1a\x1f\x1f\x1c\x1f\x1a2\x1f\x1c\x1f\x1d\x1f\x1b",
+        "\x1c0\x1f\x1d\x1f\x1e\x1f\x1e\x1f\x1e\x1f\x19\x1f\x1a2\x1f\x1c\x1f\x1a\x1f\x1b",
+    ];
+    let expected = [
+        "lab\x1f",
+        "\x1c\x1f\x1d\x1f\x1c\x1f\x1a\x1f\x1f\x1f\x1f",
+        "cpu=1\x1fbilling=2,cpu=1\x1f",
+        &steps.concat(),
+    ];
+    assert_eq!(phrases, expected);
+    let own = ["", "1792195206", "00:00:07", "4096", ",12,0,", "00:09.120", "8192"];
+    let own = own.join("\x1f") + "\x1f00:00:09,5,1,9000\x1fcpu=1\x1f";
+    assert_eq!(text, own);
+}
+
+#[test]
+fn runs_that_differ_in_figures_alone_have_the_same_phrases() {
+    let rows = |id: u32, cpu: &str, used: &str| {
+        let (own, step) = (id.to_string(), format!("{id}.batch"));
+        let used = format!("cpu={cpu},energy=0,fs/disk={used},mem={used},pages=0,vmem=1{used}");
+        let fields = [&*step, "lab", "5", "", "cpu=1", cpu, &used[..0], &used, &used];
+        [row(&own, [&own, "lab", "5", "c", "cpu=1", cpu, "", "", ""]), row(&step, fields)]
+    };
+    let one = there_and_back(&rows(70, "00:01:07", "12")).unwrap();
+    let other = there_and_back(&rows(70, "3-00:00:00", "4711")).unwrap();
+    assert_eq!(one.0, other.0);
+    assert_ne!(one.1, other.1);
+}
+
+#[test]
+fn a_list_that_is_not_the_usual_one_is_kept_as_it_is() {
+    for used in [
+        "cpu=00:00:07,energy=0,fs/disk=12,mem=4097,pages=0,vmem=4096",
+        "cpu=00:00:07,energy=3,fs/disk=12,mem=4096,pages=0,vmem=4096",
+        "cpu=00:00:07,energy=0,fs/disk=12,gres/gpumem=1,mem=4096,pages=0,vmem=4096",
+        "cpu=00:00:07,energy=0,fs/disk=12,mem=4096,pages=0,vmem=4096,x=1",
+        "cpu=,energy=0,fs/disk=,mem=4096,pages=,vmem=",
+        "cpu=00:00:07,energy=0,fs/disk=12,mem=4096,pages=0,vmem=",
+    ] {
+        let own = row("70", ["70", "", "1", "", "", "", "", "", ""]);
+        let step = row("70.0", ["70.0", "", "1", "", "", "00:00:07", "4096", used, "x"]);
+        assert!(there_and_back(&[own, step]).unwrap().1.contains(used), "{used}");
+    }
+}
+
+#[test]
+fn a_number_that_is_written_otherwise_than_the_key_is_kept_as_it_is() {
+    let rows = [row("070", ["70", "lab", "01792195205", "", "", "", "", "", ""])];
+    let (phrases, text) = there_and_back(&rows).unwrap();
+    assert!(phrases[1].starts_with("070\x1f") && text.contains("01792195205"), "{phrases:?}");
+    let steps = [rows[0].clone(), row("070.0", ["70.0", "lab", "1", "", "", "", "", "", ""])];
+    assert!(there_and_back(&steps).unwrap().0[3].starts_with("070.0\x1f"));
+}
+
+#[test]
+fn a_row_that_holds_a_mark_is_not_shortened() {
+    let own = row("70", ["70", "a", "1", "b", "c", "", "", "", ""]);
+    for mark in ["\x19", "\x1a", "\x1b", "\x1c", "\x1d", "\x1e", "x\x1ey"] {
+        let step = row("70.0", ["70.0", mark, "1", "b", "c", "", "", "", ""]);
+        assert_eq!(there_and_back(&[own.clone(), step]), None, "{mark:?}");
+    }
+}
+
+#[test]
+fn a_mark_that_points_to_nothing_is_damage() {
+    let places = &Places::of(&layout());
+    let how = "70\x1f70\x1f1\x1f\x1f\x1f\x1f\x1f";
+    let good = ["lab\x1f", how, "a\x1fb\x1f", "\x1c0\x1f\x1e9\x1f\x1b"];
+    let read = |phrases: [&str; PHRASES], text: &str| {
+        let (mut out, mut ends) = (b"before".to_vec(), vec![7]);
+        let short = (phrases.map(str::as_bytes), text.as_bytes());
+        let done = short_read(&mut out, &mut ends, short, &key(), places);
+        assert!(done.is_some() || (out == b"before" && ends == [7]), "{phrases:?}");
+        done
+    };
+    assert_eq!(read(good, ""), Some(()));
+    let bad_first = [
+        "70\x1f\x1a\x1f1\x1f\x1f\x1f\x1f\x1f",
+        "\x1d\x1f70\x1f1\x1f\x1f\x1f\x1f\x1f",
+        "70\x1f\x1c\x1f1\x1f\x1f\x1f\x1f\x1f",
+        "70\x1f70\x1f1",
+        "",
+    ];
+    for how in bad_first {
+        assert_eq!(read([good[0], how, good[2], good[3]], ""), None, "{how:?}");
+    }
+    let bad_steps = [
+        "\x1c0\x1f\x1e9\x1f",
+        "\x1c0\x1f\x1e8\x1f\x1b",
+        "\x1c0\x1f\x1e:\x1f\x1b",
+        "\x1c0\x1f\x1e9\x1f\x1f\x1b",
+        "\x1c0\x1f\x1e7\x1f\x1c\x1f\x1e\x1f\x1b",
+        "\x1c0\x1f\x1e8\x1f\x1a\x1f\x1b",
+        "\x1d\x1f\x1e9\x1f\x1b",
+    ];
+    for steps in bad_steps {
+        assert_eq!(read([good[0], good[1], good[2], steps], ""), None, "{steps:?}");
+    }
+    assert_eq!(read(good, "left over\x1f"), None);
+}
+
+/// A small generator of its own: which rows come does not matter, that they are many does.
+#[test]
+fn any_rows_come_back_as_they_were() {
+    let mut seed = 7_u64;
+    let mut next = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) % below
+    };
+    let words = [
+        "",
+        "a",
+        "lab",
+        "1792195205",
+        "70.1",
+        "00:00:07",
+        "4096",
+        "70.2",
+        "billing=3,lab",
+        "é",
+        "\n",
+        "labs",
+        "cpu=00:00:07,energy=0,fs/disk=12,mem=4096,pages=0,vmem=4096",
+        "cpu=1,energy=0,fs/disk=12,mem=lab,pages=0,vmem=a",
+    ];
+    let mut said = 0;
+    for _ in 0..3000 {
+        let rows: Vec<String> = (0..=next(4))
+            .map(|step| {
+                let mut word = || words[usize::try_from(next(14)).unwrap()];
+                let id = if step == 0 { "70".to_owned() } else { format!("70.{step}") };
+                let fields = [(); 9].map(|()| word());
+                row(&id, fields)
+            })
+            .collect();
+        said += u32::from(there_and_back(&rows).is_some());
+    }
+    assert_eq!(said, 3000);
+}

@@ -1,0 +1,283 @@
+//! Writing rows short.
+
+use std::ops::Range;
+
+use steward_common::slurm::sacct::{DELIMITER, Row};
+
+use super::places::{Known, Places, Way};
+use super::{ABOVE, FIRST, KEY, LEFT, NONE, OWN, PHRASES, ROW, WROTE};
+use crate::archive::raw::Key;
+
+/// Whether a row holds one of the marks: then the rows cannot be said short.
+pub fn has_marks<'r>(bytes: &[u8], mut rows: impl Iterator<Item = Row<'r>>) -> bool {
+    let is_mark = |byte: &u8| (FIRST..=ABOVE).contains(byte);
+    rows.any(|row| bytes.get(row.span()).is_none_or(|text| text.iter().any(is_mark)))
+}
+
+/// Appends the run's own text, of rows that `bytes` holds at their places and that have no
+/// [marks](has_marks), and puts its phrases in place of those that are there. Whether there are rows.
+#[must_use]
+pub fn write<'r>(
+    own: &mut Vec<u8>,
+    phrases: &mut [Vec<u8>; PHRASES],
+    bytes: &'r [u8],
+    mut rows: impl Iterator<Item = Row<'r>>,
+    key: &Key<'_>,
+    places: &Places,
+) -> bool {
+    phrases.iter_mut().for_each(Vec::clear);
+    let Some(first) = rows.next() else { return false };
+    let mut writing = Writing { own, bytes, key, places, first };
+    writing.first(phrases);
+    let [.., steps] = phrases;
+    // Steps have the job's number in their ids, if it is the one that the key has.
+    let id = writing.at(&first, places.id);
+    let id = (key.job.is_some() && number(id) == key.job.map(i64::from)).then_some(id);
+    let mut above = first;
+    for row in rows {
+        let step = id.and_then(|id| writing.at(&row, places.id).strip_prefix(id));
+        let step = step.and_then(|step| step.strip_prefix(b"."));
+        writing.step(&row, &above, step.filter(|step| !step.is_empty()), steps);
+        above = row;
+    }
+    true
+}
+
+/// A run while it is written.
+struct Writing<'w> {
+    own: &'w mut Vec<u8>,
+    bytes: &'w [u8],
+    key: &'w Key<'w>,
+    places: &'w Places,
+    /// The job's own row.
+    first: Row<'w>,
+}
+
+impl<'w> Writing<'w> {
+    #[inline]
+    fn text(&self, part: Range<usize>) -> &'w [u8] {
+        self.bytes.get(part).unwrap_or_default()
+    }
+
+    /// What a row says at a place.
+    fn at(&self, row: &Row<'_>, place: Option<usize>) -> &'w [u8] {
+        place.and_then(|place| row.place(place)).map_or(&[], |part| self.text(part))
+    }
+
+    /// What fields say, with the delimiter behind each: that before the closing id comes last.
+    #[inline]
+    fn with_delimiter(&self, part: Range<usize>) -> &'w [u8] {
+        self.bytes.get(part.start..part.end + 1).unwrap_or_default()
+    }
+
+    /// Writes the job's own row.
+    fn first(&mut self, phrases: &mut [Vec<u8>; PHRASES]) {
+        let row = self.first;
+        let (mut next, ends) = (row.span().start, row.ends());
+        for stretch in &self.places.job {
+            let start = next;
+            let end = ends.get(stretch.last).map_or(start, |end| *end as usize);
+            next = end + 1;
+            let Some(phrase) = phrases.get_mut(stretch.phrase as usize) else { continue };
+            match stretch.way {
+                Way::Phrase => phrase.extend_from_slice(self.with_delimiter(start..end)),
+                Way::Own => {
+                    mark(phrase, OWN, stretch.count());
+                    self.put_own(start..end);
+                }
+                Way::Look => self.look(&row, stretch.first, start..end, phrase),
+            }
+        }
+    }
+
+    fn look(&mut self, row: &Row<'_>, place: usize, field: Range<usize>, phrase: &mut Vec<u8>) {
+        let text = self.text(field.clone());
+        if text.is_empty() {
+            phrase.push(DELIMITER);
+        } else if self.places.repeats(place) && self.at(row, place.checked_sub(1)) == text {
+            mark(phrase, LEFT, 1);
+        } else if self.places.said(self.key, place).is_some_and(|said| number(text) == Some(said)) {
+            mark(phrase, KEY, 1);
+        } else if self.places.is_own(place) {
+            mark(phrase, OWN, 1);
+            self.put_own(field);
+        } else {
+            phrase.extend_from_slice(self.with_delimiter(field));
+        }
+    }
+
+    fn put_own(&mut self, part: Range<usize>) {
+        let text = self.with_delimiter(part);
+        self.own.extend_from_slice(text);
+    }
+
+    /// Writes the row of a step, of which this is the name, below another one.
+    fn step(&mut self, row: &Row<'_>, above: &Row<'_>, step: Option<&[u8]>, steps: &mut Vec<u8>) {
+        let (ends, ends_above) = (row.ends(), above.ends());
+        let end_of = |ends: &[u32], place| ends.get(place).map_or(0, |end| *end as usize);
+        let (mut start, mut over) = (row.span().start, above.span().start);
+        for stretch in &self.places.step {
+            let (end, end_above) = (end_of(ends, stretch.last), end_of(ends_above, stretch.last));
+            match stretch.way {
+                Way::Phrase => steps.extend_from_slice(self.with_delimiter(start..end)),
+                Way::Own => {
+                    mark(steps, OWN, stretch.count());
+                    self.put_own(start..end);
+                }
+                // As many fields, and the same bytes: each is the same.
+                Way::Look if same(self.text(start..end), self.text(over..end_above)) => {
+                    mark(steps, ABOVE, stretch.count());
+                }
+                Way::Look if stretch.first == stretch.last => {
+                    self.field(row, stretch.first, start..end, step, steps);
+                }
+                Way::Look => {
+                    for place in stretch.first..=stretch.last {
+                        let (end, end_above) = (end_of(ends, place), end_of(ends_above, place));
+                        if same(self.text(start..end), self.text(over..end_above)) {
+                            mark(steps, ABOVE, 1);
+                        } else {
+                            self.field(row, place, start..end, step, steps);
+                        }
+                        (start, over) = (end + 1, end_above + 1);
+                    }
+                }
+            }
+            (start, over) = (end + 1, end_above + 1);
+        }
+        steps.push(ROW);
+    }
+
+    /// Writes a field of a step that differs from the one above.
+    fn field(
+        &mut self,
+        row: &Row<'_>,
+        place: usize,
+        field: Range<usize>,
+        step: Option<&[u8]>,
+        steps: &mut Vec<u8>,
+    ) {
+        let text = self.text(field.clone());
+        if text.is_empty() {
+            return steps.push(DELIMITER);
+        }
+        let first = |place: Option<usize>| self.at(&self.first, place);
+        let is_left = || same(text, self.at(row, place.checked_sub(1)));
+        let found = match self.places.known(place) {
+            Known::Nothing => None,
+            Known::Id => match step {
+                Some(step) => {
+                    steps.push(KEY);
+                    steps.extend_from_slice(step);
+                    return steps.push(DELIMITER);
+                }
+                None => None,
+            },
+            Known::Left => is_left().then_some(LEFT),
+            Known::Shown if is_left() => Some(LEFT),
+            Known::Shown => {
+                let rest = text.strip_prefix(first(self.places.shown));
+                let rest = rest.and_then(|rest| rest.strip_prefix(b"."));
+                (rest.is_some() && rest == step).then_some(KEY)
+            }
+            Known::Submit => same(text, first(self.places.start)).then_some(KEY),
+            Known::Given => {
+                let given = first(self.places.given);
+                let billed = same(text, given).then_some(FIRST);
+                billed.or_else(|| (without_billing(given) == Some(text)).then_some(KEY))
+            }
+            Known::Name => (step == Some(text)).then_some(KEY),
+            Known::Used => {
+                let cpu = self.at(row, self.places.cpu);
+                let memory = self.at(row, self.places.memory);
+                usage(text, memory).map(|figures| {
+                    put_usage(self.own, figures, cpu, memory);
+                    KEY
+                })
+            }
+            Known::Wrote => text.strip_prefix(WROTE).map(|figure| {
+                self.own.extend_from_slice(figure);
+                self.own.push(DELIMITER);
+                KEY
+            }),
+        };
+        if let Some(found) = found {
+            mark(steps, found, 1);
+        } else if self.places.is_own(place) || self.places.known(place) == Known::Given {
+            mark(steps, OWN, 1);
+            self.put_own(field);
+        } else {
+            steps.extend_from_slice(self.with_delimiter(field));
+        }
+    }
+}
+
+/// Whether two texts are the same. Most are short, and most that differ, differ in length or at the
+/// end: so a call to compare memory is saved.
+#[inline]
+fn same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() || one.last() != other.last() {
+        return false;
+    }
+    match (one.first_chunk::<8>(), one.last_chunk::<8>()) {
+        (Some(head), Some(tail)) if one.len() <= 16 => {
+            Some(head) == other.first_chunk() && Some(tail) == other.last_chunk()
+        }
+        (Some(_), _) => one == other,
+        _ => one.iter().zip(other).all(|(one, other)| one == other),
+    }
+}
+
+/// Writes a mark that stands for so many fields.
+#[inline]
+fn mark(out: &mut Vec<u8>, mark: u8, count: usize) {
+    if count == 1 {
+        out.extend_from_slice(&[mark, DELIMITER]);
+    } else {
+        out.extend_from_slice(&[mark, NONE + count as u8, DELIMITER]);
+    }
+}
+
+/// The number that is written so and not otherwise.
+fn number(text: &[u8]) -> Option<i64> {
+    if !matches!(text, [b'1'..=b'9', ..]) || text.len() > 18 {
+        return None;
+    }
+    text.iter()
+        .try_fold(0, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
+}
+
+/// What a job was given without what it is billed: that is what its batch step was given.
+pub(super) fn without_billing(given: &[u8]) -> Option<&[u8]> {
+    let rest = given.strip_prefix(b"billing=")?;
+    let comma = rest.iter().position(|byte| *byte == b',')?;
+    rest.get(comma + 1..)
+}
+
+/// Writes the figures of a usual list that `cpu` and `memory` do not say.
+fn put_usage(own: &mut Vec<u8>, figures: [&[u8]; 4], cpu: &[u8], memory: &[u8]) {
+    let [used, disk, pages, virtual_memory] = figures;
+    let used = if used == cpu { b"" } else { used };
+    let virtual_memory = if virtual_memory == memory { b"" } else { virtual_memory };
+    for (figure, behind) in [(used, b','), (disk, b','), (pages, b','), (virtual_memory, DELIMITER)]
+    {
+        own.extend_from_slice(figure);
+        own.push(behind);
+    }
+}
+
+/// The figures of a list of what a step used (CPU, disk, pages, virtual memory) that is
+/// `cpu=…,energy=0,fs/disk=…,mem=M,pages=…,vmem=…` with this `M`; `None` if it is another.
+fn usage<'b>(list: &'b [u8], memory: &[u8]) -> Option<[&'b [u8]; 4]> {
+    let figure = |text: &'b [u8]| {
+        let end = text.iter().position(|byte| *byte == b',')?;
+        text.split_at_checked(end).filter(|(figure, _)| !figure.is_empty())
+    };
+    let (cpu, rest) = figure(list.strip_prefix(b"cpu=")?)?;
+    let (disk, rest) = figure(rest.strip_prefix(b",energy=0,fs/disk=")?)?;
+    let rest = rest.strip_prefix(b",mem=")?.strip_prefix(memory)?;
+    let (pages, rest) = figure(rest.strip_prefix(b",pages=")?)?;
+    let virtual_memory = rest.strip_prefix(b",vmem=")?;
+    let plain = !virtual_memory.is_empty() && !memory.is_empty() && !virtual_memory.contains(&b',');
+    plain.then_some([cpu, disk, pages, virtual_memory])
+}
