@@ -132,13 +132,18 @@ pub fn unknown<'a>(answer: &'a Value, rule: &str, job: &Job) -> &'a Value {
     unknown.iter().find(|known| known["job_raw"] == id).unwrap_or(&Value::Null)
 }
 
-/// Python that works a third of the time, for as long as it may: the machine has others to serve.
-const BUSY: &str = "#!/usr/bin/python3\nimport time\nwhile True:\n \
-    end = time.monotonic() + 0.05\n while time.monotonic() < end: pass\n time.sleep(0.1)\n";
+/// Python that prepares something and then works in turns of 50 ms, with as many seconds of rest after
+/// each: the machine has others to serve.
+fn at_work(preparation: &str, rest: f64) -> String {
+    format!(
+        "#!/usr/bin/python3\nimport time\n{preparation}\nwhile True:\n \
+         end = time.monotonic() + 0.05\n while time.monotonic() < end: pass\n time.sleep({rest})\n"
+    )
+}
 
-/// The same behind some lines of preparation.
+/// A third of the time.
 fn busy_after(preparation: &str) -> String {
-    BUSY.replacen("import time\n", &format!("import time\n{preparation}\n"), 1)
+    at_work(preparation, 0.1)
 }
 
 struct Jobs {
@@ -158,15 +163,18 @@ impl Jobs {
             let block = format!("block = bytearray({mebibytes} << 20)");
             busy_after(&format!("{block}\nblock[::4096] = b'x' * len(block[::4096])"))
         };
-        let files = busy_after(
+        // Once an agent has seen it, three seconds of CPU as quickly as others let it have them, then a
+        // twentieth of the time.
+        let files = at_work(
             "import resource, tempfile\n\
              hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n\
              resource.setrlimit(resource.RLIMIT_NOFILE, (2048, hard))\n\
              files = [tempfile.NamedTemporaryFile(dir='/var/tmp') for _ in range(1100)]\n\
              import threading\n\
              for _ in range(7): threading.Thread(target=time.sleep, args=(1200,), daemon=True).start()\n\
-             end = time.monotonic() + 4\n\
-             while time.monotonic() < end: pass",
+             time.sleep(3)\n\
+             while time.process_time() < 3: pass",
+            0.95,
         );
         // All on the first core that it may use.
         let one = busy_after("import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})");
@@ -181,7 +189,7 @@ impl Jobs {
             gpu: submit(
                 "stw-carol",
                 &["-p", "gpu", "-w", "n3", "--gres=gpu:2", "--mem=50M", "--time=20"],
-                BUSY,
+                &busy_after(""),
             ),
             good: cpu(&["-c1", "--mem=200M"], &memory(150)),
             empty: slurm::allocate(
