@@ -83,6 +83,12 @@ impl PartWriter {
         Ok(self.measured.insert(measured).get(&key).cloned())
     }
 
+    /// Whether the run came in before.
+    #[must_use]
+    pub fn has_taken(&self, key: RunKey) -> bool {
+        self.new.contains(&key)
+    }
+
     fn known(&self, key: RunKey) -> Option<&Known> {
         self.known.get(&key).filter(|_| !self.new.contains(&key))
     }

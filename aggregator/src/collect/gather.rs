@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use roaring::RoaringBitmap;
 use steward_common::job::{AgentUse, Run};
-use steward_common::slurm::sacct::{Layout, Oddity, ended};
+use steward_common::slurm::sacct::{Field, Layout, Oddity, Row, ended};
 use steward_common::time::Timestamp;
 use tempfile::NamedTempFile;
 
@@ -155,24 +155,30 @@ impl<'c> Gather<'c> {
                 None => unit.is_last && Some(window.from()) == open_from,
             };
             let wanted = |run: &Run<'_>| is_here(run.end.filter(|_| run.ended));
-            self.context
-                .sacct
-                .jobs(self.layout, *window, |piece| {
-                    // A run of several days is in the answer for each of them: most of it need not be
-                    // read to know that it is another day's.
-                    if let Piece::Whole(job) = &piece
-                        && job
-                            .rows()
-                            .next()
-                            .is_some_and(|own| ended(&own).is_ok_and(|end| !is_here(end)))
-                    {
-                        return Ok(());
-                    }
-                    self.piece(piece, wanted).map_err(Failure::Visit)
-                })
-                .map_err(CollectError::of)?;
+            let Context { sacct, .. } = self.context;
+            let layout = self.layout;
+            // A run of several days is in the answer for each of them: most of it need not be read to
+            // know that it is another day's.
+            let mut first = |piece: Piece<'_>| match own_end(&piece) {
+                Some((_, end)) if !is_here(end) => Ok(()),
+                _ => self.piece(piece, wanted).map_err(Failure::Visit),
+            };
+            sacct.jobs(layout, *window, &mut first).map_err(CollectError::of)?;
+            let mut again = |piece: Piece<'_>| match own_end(&piece) {
+                Some((own, end)) if !is_here(end) || self.has_taken(&own, end) => Ok(()),
+                _ => self.piece(piece, wanted).map_err(Failure::Visit),
+            };
+            sacct.never_ran(layout, *window, &mut again).map_err(CollectError::of)?;
         }
         Ok(())
+    }
+
+    /// Whether the run of this row, which ended then, has come before in this part of the collection.
+    fn has_taken(&self, own: &Row<'_>, end: Option<Timestamp>) -> bool {
+        let submit = Timestamp::from_slurm(own.get(Field::Submit)).ok().flatten();
+        let key = own.id().0.parse().ok().zip(submit);
+        let writer = self.parts.get(&part_at(end));
+        writer.zip(key).is_some_and(|(writer, key)| writer.has_taken(key))
     }
 
     /// Takes a job of the answer, or leaves it.
@@ -432,8 +438,17 @@ impl<'c> Gather<'c> {
 
 /// The part of `processed` a run belongs to.
 fn part_of(run: &Run<'_>) -> Part {
-    match run.end.filter(|_| run.ended) {
-        Some(end) => Part::Day(Day::of(end)),
-        None => Part::Open,
-    }
+    part_at(run.end.filter(|_| run.ended))
+}
+
+/// The part of `processed` for what ended then, or has not ended.
+fn part_at(end: Option<Timestamp>) -> Part {
+    end.map_or(Part::Open, |end| Part::Day(Day::of(end)))
+}
+
+/// The own row of a job that is whole, and when its run ended.
+fn own_end<'p>(piece: &Piece<'p>) -> Option<(Row<'p>, Option<Timestamp>)> {
+    let Piece::Whole(job) = piece else { return None };
+    let own = job.rows().next()?;
+    Some((own, ended(&own).ok()?))
 }

@@ -171,12 +171,8 @@ impl Sacct {
         }
     }
 
-    /// Shows `visit` every job that was waiting or running in the window, or ended in it.
-    ///
-    /// Left to itself sacct leaves out a job that ended before it was allowed to run: one that was
-    /// held, or had a time to begin at, and was cancelled. So those that may have ended without
-    /// having run are asked for again, by their state, and most of them are shown twice. Slurm 22.05
-    /// looks at deadlines when a job may run, and not before; that need not stay so.
+    /// Shows `visit` every job that was waiting or running in the window, or ended in it, but for some
+    /// that [never ran](Sacct::never_ran).
     ///
     /// # Errors
     /// If the call or the visitor fails; some jobs may have been shown by then.
@@ -184,15 +180,37 @@ impl Sacct {
         &self,
         layout: &Layout,
         window: Window,
-        mut visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
+        visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
     ) -> Result<(), Failure<E>> {
+        self.read(layout, &self.of_window(layout, window), visit)
+    }
+
+    /// Shows `visit` every job of the window that may have ended without having run; most of them are
+    /// among its [jobs](Sacct::jobs), too.
+    ///
+    /// Left to itself sacct leaves out a job that ended before it was allowed to run: one that was
+    /// held, or had a time to begin at, and was cancelled. Asked by their state it tells of them. Slurm
+    /// 22.05 looks at deadlines when a job may run, and not before; that need not stay so.
+    ///
+    /// # Errors
+    /// If the call or the visitor fails; some jobs may have been shown by then.
+    pub fn never_ran<E>(
+        &self,
+        layout: &Layout,
+        window: Window,
+        visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
+    ) -> Result<(), Failure<E>> {
+        let mut arguments = self.of_window(layout, window);
+        arguments.push(format!("--state={NEVER_RAN}"));
+        self.read(layout, &arguments, visit)
+    }
+
+    fn of_window(&self, layout: &Layout, window: Window) -> Vec<String> {
         let mut arguments = self.arguments(layout);
         arguments.push("--allusers".to_owned());
         arguments.push(format!("--starttime={}", utc(window.from())));
         arguments.push(format!("--endtime={}", utc(window.to())));
-        self.read(layout, &arguments, &mut visit)?;
-        arguments.push(format!("--state={NEVER_RAN}"));
-        self.read(layout, &arguments, visit)
+        arguments
     }
 
     /// Shows `visit` every run of these jobs, whenever it was.
