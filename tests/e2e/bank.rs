@@ -46,6 +46,8 @@ fn b1_to_b4_and_b20_b21_accounts_as_slurm_su_bank_has_them() {
         (&["refund", name, "0"][..], "not an amount"),
         (&["date", name, "2026-02-30"][..], "not a day of the calendar"),
         (&["statement", "--month", "October"][..], "such as 2026-10"),
+        (&["statement", "--month", "9998-12"][..], "still to come"),
+        (&["insert", "root", "5"][..], "bank.exclude"),
         (&["rate", "4000000000"][..], "not known"),
         (&["import", "/nonexistent/bank.db"][..], "/nonexistent/bank.db"),
         (&["add", name, "99999999999999999999"][..], "more than can be counted"),

@@ -1,6 +1,5 @@
 //! What the ledger charges for a day of real jobs, against what sacct says of them.
 
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,6 @@ use steward_aggregator::{bank, shutdown};
 use steward_common::bank::Kind;
 use steward_common::time::Timestamp;
 use steward_tests::bank::{Account, Bank};
-use steward_tests::service::program;
 use steward_tests::testbed::{Testbed, USERS};
 use steward_tests::{slurm, wait};
 
@@ -37,16 +35,6 @@ fn billed(account: &str) -> Option<(usize, i64)> {
         jobs.push(billing?.parse::<i64>().ok()? * elapsed.parse::<i64>().ok()?);
     }
     Some((jobs.len(), jobs.iter().sum()))
-}
-
-fn collect(bank: &Bank) {
-    let output = Command::new(program())
-        .args(["collect", "--days", "1", "--no-summary"])
-        .env("STEWARD_CONFIG", bank.config())
-        .env("SLURM_CONF", Testbed::get().slurm_conf())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Charges as the service would after so many more days: the archive is as the program left it, only the clock is moved.
@@ -87,7 +75,7 @@ async fn the_charge_of_a_day_is_what_sacct_says_of_its_jobs() {
         let billed = wait::until("all of them have ended", PATIENCE, || {
             billed(&account.name).filter(|(count, _)| *count == jobs.len())
         });
-        collect(&bank);
+        bank.collect(1);
         (account, bank, billed.1)
     });
     let (account, bank, billed) = work.await.unwrap();

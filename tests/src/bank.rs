@@ -126,6 +126,20 @@ impl Bank {
         command.current_dir("/tmp").stdin(Stdio::null()).output().expect("runuser").into()
     }
 
+    /// Brings the jobs of so many days into its archive.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub fn collect(&self, days: u32) {
+        let output = Command::new(program())
+            .args(["collect", "--no-summary", "--days", &days.to_string()])
+            .env("STEWARD_CONFIG", &self.config)
+            .env("SLURM_CONF", Testbed::get().slurm_conf())
+            .output()
+            .expect("steward");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
     /// Its settings.
     pub fn config(&self) -> &Path {
         &self.config

@@ -71,6 +71,26 @@ impl Bank {
     }
 }
 
+impl Bank {
+    /// A cluster of which the archive does not have all of the day before this one (UTC).
+    ///
+    /// # Errors
+    /// If the archive cannot be read.
+    pub async fn not_collected(&self, day: Day) -> anyhow::Result<Option<String>> {
+        let to = Timestamp::new(day.number().saturating_mul(DAY));
+        let Some(last) = Window::new(Timestamp::new(to.get() - DAY), to) else { return Ok(None) };
+        let places = self.slurm.clusters().await?;
+        let config = std::sync::Arc::clone(&self.config);
+        let work = tokio::task::spawn_blocking(move || -> anyhow::Result<Option<String>> {
+            let manifest = archive::open(&config.archive.directory, &config)?.manifest()?;
+            let has =
+                |name: &str| manifest.clusters.get(name).is_some_and(|own| own.covered.holds(last));
+            Ok(places.into_iter().map(|place| place.name).find(|name| !has(name)))
+        });
+        work.await?
+    }
+}
+
 /// From when on an account is charged: the first day of its proposal, or when its usage began anew.
 fn begin(account: &Account, since: Option<Timestamp>) -> Timestamp {
     let first = Timestamp::new(account.start.number().saturating_mul(DAY));

@@ -28,14 +28,16 @@ pub struct Now {
 }
 
 impl Now {
-    /// What an account used on each cluster on which it is; not known where only slurmctld has it, and slurmdbd not.
+    /// What an account used on each cluster on which it is; not known where only slurmctld has it, and slurmdbd not. A
+    /// cluster of which neither says anything may have it, too.
     #[must_use]
     pub fn usage(&self, account: &str) -> Usage {
         let mut usage = Usage::new();
         for (cluster, used) in &self.used {
+            let is_silent = used.is_err() && !self.is_listed(cluster);
             let used = used.as_ref().ok().and_then(|used| used.get(account).copied());
             let is_listed = self.lists(cluster, account);
-            if is_listed || used.is_some() {
+            if is_listed || is_silent || used.is_some() {
                 usage.insert(cluster.clone(), used.filter(|_| is_listed));
             }
         }
@@ -61,12 +63,16 @@ impl Now {
         self.associations.contains_key(&(cluster.to_owned(), account.to_owned()))
     }
 
+    /// Whether slurmdbd knows accounts of the cluster.
+    fn is_listed(&self, cluster: &str) -> bool {
+        self.associations.keys().any(|(place, _)| place == cluster)
+    }
+
     /// Whether Slurm has no such account there for certain: slurmdbd lists others of the cluster and slurmctld answers,
     /// and neither of them has it.
     fn lacks(&self, cluster: &str, account: &str) -> bool {
-        let answers = self.associations.keys().any(|(place, _)| place == cluster);
         let counts = self.used.get(cluster).and_then(|used| used.as_ref().ok());
-        answers
+        self.is_listed(cluster)
             && !self.lists(cluster, account)
             && counts.is_some_and(|counts| !counts.contains_key(account))
     }
@@ -414,5 +420,21 @@ mod tests {
         // One that used nothing is left out, and so is what is below those below.
         assert_eq!(now.below("a"), [("b".to_owned(), Units::new(42))].into());
         assert!(now.below("b").is_empty());
+    }
+
+    #[test]
+    fn a_cluster_of_which_nobody_says_anything_is_not_one_without_use() {
+        let of = |text: &str| associations::parse(text).unwrap().into_iter();
+        let key = |one: &Association| (one.cluster.clone(), one.account.clone());
+        let associations: BTreeMap<_, _> =
+            of("c1|a||root|||\nc2|b||root|||\n").map(|one| (key(&one), one)).collect();
+        let used = [("c1", Ok([("a".to_owned(), Units::new(30))].into()))];
+        let silent = ["c2", "c3"].map(|cluster| (cluster, Err("no answer".to_owned())));
+        let all = used.into_iter().chain(silent);
+        let used = all.map(|(cluster, used)| (cluster.to_owned(), used)).collect();
+        let now = Now { places: Vec::new(), used, associations };
+        // slurmdbd says that the second has no account a; of the third it says nothing.
+        let expected = [("c1".to_owned(), Some(Units::new(30))), ("c3".to_owned(), None)];
+        assert_eq!(now.usage("a"), expected.into());
     }
 }

@@ -34,11 +34,8 @@ pub struct Row {
     pub id: usize,
     /// Its name.
     pub account: String,
-    /// Its limit in service units; -1 is none.
+    /// Its limit in service units, with those for single clusters; -1 is none.
     pub su_limit_hrs: i64,
-    /// The same with those for single clusters, for lists that have one limit.
-    #[serde(skip)]
-    pub whole_limit: i64,
     /// The first day of its proposal.
     pub date: String,
     /// Whether the second level was told.
@@ -53,12 +50,12 @@ pub struct Row {
     /// Whether the end was told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_informed: Option<bool>,
-    /// Billing-seconds for all clusters, where they are no whole hours.
+    /// Billing-seconds for all clusters, where that is not the limit in whole hours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floating_seconds: Option<i64>,
     /// Billing-seconds for single clusters.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub clusters: BTreeMap<String, i64>,
+    pub cluster_seconds: BTreeMap<String, i64>,
 }
 
 /// Flags are 0, 1, true, false, or words, by who wrote the file.
@@ -99,7 +96,7 @@ struct Draft {
     #[serde(default)]
     floating_seconds: Option<i64>,
     #[serde(default)]
-    clusters: BTreeMap<String, i64>,
+    cluster_seconds: BTreeMap<String, i64>,
 }
 
 /// An account as a file has it.
@@ -125,7 +122,8 @@ pub struct NoDump(String);
 impl Draft {
     fn wanted(self, at: usize, days: u32) -> Result<Wanted, NoDump> {
         let wrong = |what: String| NoDump(format!("account {at} of the file: {what}"));
-        if self.account.is_empty() || self.account.contains(['|', ',', '=', ' ', '\n']) {
+        let is_odd = |letter: char| letter.is_control() || "|,= ".contains(letter);
+        if self.account.is_empty() || self.account.contains(is_odd) {
             return Err(wrong(format!("{:?} is no name of an account", self.account)));
         }
         let flag = |name: &str, value: &Value| {
@@ -141,7 +139,7 @@ impl Draft {
         let end = self.end.as_deref().map_or(Ok(by_default.1), date)?;
         let bounded = |seconds: i64| {
             let range = 0..=MOST.saturating_mul(HOUR);
-            let too_large = || wrong(format!("{seconds} billing-seconds cannot be counted"));
+            let too_large = || wrong(format!("{} SUs cannot be counted", seconds / HOUR));
             Some(Units::new(seconds)).filter(|_| range.contains(&seconds)).ok_or_else(too_large)
         };
         let floating = match (self.su_limit_hrs, self.floating_seconds) {
@@ -152,7 +150,7 @@ impl Draft {
         let part = |(name, seconds): (String, i64)| Ok((name, bounded(seconds)?));
         Ok(Wanted {
             floating,
-            clusters: self.clusters.into_iter().map(part).collect::<Result<_, NoDump>>()?,
+            clusters: self.cluster_seconds.into_iter().map(part).collect::<Result<_, NoDump>>()?,
             period: (start, end),
             told: Told {
                 lower: flag("lower_limit_informed", &self.lower_limit_informed)?,
@@ -235,7 +233,7 @@ pub async fn read_sqlite(path: &Path, table: &str, days: u32) -> anyhow::Result<
             end: None,
             end_informed: Value::Null,
             floating_seconds: None,
-            clusters: BTreeMap::new(),
+            cluster_seconds: BTreeMap::new(),
         })
     });
     Ok(drafts(rows, days)?)
@@ -247,13 +245,14 @@ impl Row {
     pub fn new(id: usize, account: &Account) -> Row {
         let allocation = account.allocation();
         let floating = allocation.floating.at();
-        let odd = floating.filter(|units| units.seconds() % HOUR != 0);
+        let parts = allocation.clusters.iter().map(|(name, units)| (name.clone(), units.seconds()));
+        let parts: BTreeMap<String, i64> = parts.collect();
+        let odd = floating.filter(|units| units.seconds() % HOUR != 0 || !parts.is_empty());
         let told = account.told;
         Row {
             id,
             account: account.name.clone(),
-            su_limit_hrs: floating.map_or(-1, Units::whole_hours),
-            whole_limit: account.limit().at().map_or(-1, Units::whole_hours),
+            su_limit_hrs: account.limit().at().map_or(-1, Units::whole_hours),
             date: account.start.to_string(),
             upper_limit_informed: told.upper,
             lower_limit_informed: told.lower,
@@ -261,7 +260,7 @@ impl Row {
             end: Some(account.end.to_string()),
             end_informed: Some(told.end),
             floating_seconds: odd.map(Units::seconds),
-            clusters: allocation.clusters.iter().map(|(k, v)| (k.clone(), v.seconds())).collect(),
+            cluster_seconds: parts,
         }
     }
 
@@ -272,7 +271,7 @@ impl Row {
         [
             self.id.to_string(),
             self.account.clone(),
-            self.whole_limit.to_string(),
+            self.su_limit_hrs.to_string(),
             self.date.clone(),
             flag(self.upper_limit_informed),
             flag(self.lower_limit_informed),

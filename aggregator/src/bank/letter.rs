@@ -50,8 +50,12 @@ fn figures(view: &View) -> Figures {
     let exhausted = forecast.and_then(|forecast| forecast.exhausted);
     let used = standing.filter(|standing| standing.complete).map(|standing| standing.used);
     let per_day = forecast.map(|forecast| forecast.per_day).filter(|units| *units > 0.0);
+    let over = account.limit().at().zip(used).and_then(|(limit, used)| used.minus(limit));
+    let over = over.filter(|over| *over > Units::ZERO);
     BTreeMap::from([
         ("limit", units(account.limit().at())),
+        ("is_unlimited", flag(account.unlimited)),
+        ("over", units(over)),
         ("used", units(used)),
         // Who used more than it may has nothing left, not less.
         ("left", units(standing.and_then(Standing::left).map(Units::or_nothing))),
@@ -59,7 +63,8 @@ fn figures(view: &View) -> Figures {
         ("start", day(Some(account.start))),
         ("end", day(Some(account.end))),
         ("per_day", Cell::number(per_day)),
-        ("exhausted", day(exhausted.filter(|_| per_day.is_some()))),
+        // Of what is used up already there is nothing to foresee.
+        ("exhausted", day(exhausted.filter(|_| per_day.is_some() && over.is_none()))),
         ("before_end", flag(forecast.and_then(|forecast| forecast.before_end) == Some(true))),
     ])
 }
@@ -76,15 +81,19 @@ pub fn level(view: &View) -> Content {
     content(view, [])
 }
 
+/// Where it is held.
+fn held_on(view: &View) -> Cell {
+    let held: Vec<&str> = view.held().collect();
+    if held.is_empty() { Cell::Missing } else { Cell::text(held.join(", ")) }
+}
+
 /// That it has used more than it may, and what that means for its jobs.
 #[must_use]
 pub fn held(view: &View, fate: Fate) -> Content {
-    let held: Vec<&str> = view.held().collect();
-    let held_on = if held.is_empty() { Cell::Missing } else { Cell::text(held.join(", ")) };
     content(
         view,
         [
-            ("held_on", held_on),
+            ("held_on", held_on(view)),
             ("running_go_on", flag(fate.running_go_on == Some(true))),
             ("running_end", flag(fate.running_go_on == Some(false))),
             ("new_are_refused", flag(fate.new_are_refused)),
@@ -103,5 +112,6 @@ pub fn ending(view: &View, is_enforced: bool) -> Content {
 pub fn statement(view: &View, month: Month, from: Day) -> Content {
     let mut figures = figures(view);
     figures.insert("month", Cell::text(sheets::month_of(from)));
+    figures.insert("held_on", held_on(view));
     Content::Account(Account { figures, sheet: sheets::months(&[month], "") })
 }

@@ -39,6 +39,17 @@ struct Reader {
     to: Vec<crate::mail::Address>,
 }
 
+/// Statements that are to be sent.
+#[derive(Clone, Debug)]
+pub struct Due {
+    /// The first day of the month.
+    pub from: Day,
+    /// The first day of the next.
+    pub to: Day,
+    /// Of which accounts.
+    pub accounts: Vec<String>,
+}
+
 impl Bank {
     /// How somebody is told now; what is wrong with it goes to `troubles`.
     pub async fn voice(&self, troubles: &mut Vec<String>) -> Voice {
@@ -113,6 +124,22 @@ impl Bank {
         self.store.note_end(name, &mails, now()).await
     }
 
+    /// Statements of the last month that are to be sent now, if there are any.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn due_statements(
+        &self,
+        voice: &Voice,
+        today: Day,
+    ) -> Result<Option<Due>, StoreError> {
+        let (Voice::On(_), true) = (voice, self.config.bank.statements) else { return Ok(None) };
+        let Some((from, to)) = last_month(today) else { return Ok(None) };
+        let mut accounts = self.store.without_statement(&month_of(from)).await?;
+        accounts.retain(|name| self.looks_at(name));
+        Ok((!accounts.is_empty()).then_some(Due { from, to, accounts }))
+    }
+
     /// Tells what accounts got and used in the last month, once, from the second day of a month on: the last day of the one
     /// before is charged by then. How many were told.
     ///
@@ -124,14 +151,10 @@ impl Bank {
         today: Day,
         troubles: &mut Vec<String>,
     ) -> anyhow::Result<usize> {
-        let (Voice::On(_), true) = (voice, self.config.bank.statements) else { return Ok(0) };
-        let Some((from, to)) = last_month(today) else { return Ok(0) };
-        let month = month_of(from);
-        let mut due = self.store.without_statement(&month).await?;
-        due.retain(|name| self.looks_at(name));
-        if due.is_empty() {
+        let Some(Due { from, to, accounts: due }) = self.due_statements(voice, today).await? else {
             return Ok(0);
-        }
+        };
+        let month = month_of(from);
         let asked = self.ask().await?;
         let mut views = self.views(None, Some(&asked)).await?;
         views.retain(|view| due.contains(&view.account.name));
@@ -142,8 +165,9 @@ impl Bank {
             let on = |at: i64| self.day_at(at);
             // Of an account that was not there yet there is nothing to tell.
             let mails = if entries.first().is_some_and(|first| on(first.at.get()) < to) {
+                let month = Month::new(name, &entries, from, to, on);
                 let content =
-                    letter::statement(view, Month::new(name, &entries, from, to, on), from);
+                    letter::statement(view, month.unlimited(view.account.unlimited), from);
                 self.mails(voice, Template::Statement, name, Some(content), troubles).await
             } else {
                 Some(Vec::new())

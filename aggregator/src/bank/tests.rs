@@ -406,7 +406,7 @@ async fn an_archive_that_cannot_be_read_is_said() {
     // What was used before today is charged.
     let start = stage.bank.today().plus(-10).unwrap();
     stage.bank.date("test1", start, None).await.unwrap();
-    let troubles = stage.bank.whole_check().await.unwrap().troubles;
+    let troubles = stage.bank.whole_check(None).await.unwrap().troubles;
     let said = troubles.iter().any(|trouble| trouble.contains("nothing is charged"));
     assert!(said, "{troubles:?}");
 }
@@ -418,18 +418,19 @@ async fn the_end_is_enforced_only_where_that_is_wanted() {
     let today = stage.bank.today();
     let start = today.plus(-400).unwrap();
     stage.bank.date("test1", start, None).await.unwrap();
-    let ended = stage.bank.whole_check().await.unwrap();
+    let ended = stage.bank.whole_check(None).await.unwrap();
     assert!(ended.ended.is_empty());
     assert_eq!(store.account_named("test1").await.unwrap().start, start);
     stage.settings(|bank| bank.enforce_end_date = true);
-    let ended = stage.bank.whole_check().await.unwrap();
+    assert!(stage.bank.whole_check(Some(&["other"])).await.unwrap().ended.is_empty());
+    let ended = stage.bank.whole_check(Some(&["test1"])).await.unwrap();
     assert_eq!(ended.ended.len(), 1);
     let after = stage.bank.store.account_named("test1").await.unwrap();
     assert_eq!((after.limit(), after.start), (Limit::At(hours(1)), today));
     // Ninety days before the end, once.
     stage.bank.date("test1", today.plus(90 - 365).unwrap(), None).await.unwrap();
-    assert_eq!(stage.bank.whole_check().await.unwrap().soon.len(), 1);
-    assert_eq!(stage.bank.whole_check().await.unwrap().soon.len(), 0);
+    assert_eq!(stage.bank.whole_check(None).await.unwrap().soon.len(), 1);
+    assert_eq!(stage.bank.whole_check(None).await.unwrap().soon.len(), 0);
     assert!(stage.bank.store.account_named("test1").await.unwrap().told.end);
     assert!(stage.bank.date("test1", today.plus(1).unwrap(), None).await.is_err());
 }

@@ -61,17 +61,18 @@ impl Bank {
         Ok(news)
     }
 
-    /// Everything that is to be done regularly.
+    /// Everything that is to be done regularly, with these accounts only, or with all. Charges and statements are about
+    /// all of them.
     ///
     /// # Errors
     /// If Slurm's accounts or the store cannot be read. What fails of one account stops no other.
-    pub async fn whole_check(&self) -> anyhow::Result<Whole> {
+    pub async fn whole_check(&self, only: Option<&[&str]>) -> anyhow::Result<Whole> {
         let mut whole = Whole::default();
         let today = self.today();
         let settings = &self.config.bank;
         let mut going_on = Vec::new();
         for (name, account) in self.store.accounts().await? {
-            if !self.looks_at(&name) {
+            if !self.looks_at(&name) || only.is_some_and(|only| !only.contains(&name.as_str())) {
                 continue;
             }
             if settings.enforce_end_date && today > account.end {
@@ -88,8 +89,11 @@ impl Bank {
         }
         whole.soon = self.check_ends(going_on, &mut whole.troubles).await?;
         let settled = std::mem::take(&mut whole.report.settled);
-        whole.report = self.check(None).await?;
+        whole.report = self.check(only).await?;
         whole.report.settled.extend(settled);
+        if only.is_some() {
+            return Ok(whole);
+        }
         whole.troubles.extend(self.wrong_settings(&self.slurm.clusters().await?).await);
         if settings.charge && !self.dry {
             match self.charge().await {
@@ -112,6 +116,17 @@ impl Bank {
         let mut silent = Vec::new();
         // What is wrong with mail was said by the check.
         let voice = self.voice(&mut silent).await;
+        let Some(due) = self.due_statements(&voice, self.today()).await? else { return Ok(()) };
+        if self.config.bank.charge
+            && let Some(cluster) = self.not_collected(due.to).await?
+        {
+            troubles.push(format!(
+                "statements wait: the archive does not have all jobs of {cluster} that ended before \
+                 {}, so what they used is not charged yet (`steward collect`)",
+                due.to
+            ));
+            return Ok(());
+        }
         if self.tell_statements(&voice, self.today(), troubles).await? > 0 {
             self.deliver(&voice, troubles).await;
         }

@@ -132,6 +132,8 @@ fn account(used: f64) -> Account {
         ("exhausted", Cell::text("2027-01-18")),
         ("before_end", Cell::text("yes")),
         ("held_on", Cell::text("tuxedo, penguin")),
+        ("over", Cell::Missing),
+        ("is_unlimited", Cell::Missing),
         ("running_go_on", Cell::text("yes")),
         ("running_end", Cell::Missing),
         ("new_are_refused", Cell::Missing),

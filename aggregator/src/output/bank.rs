@@ -8,7 +8,7 @@ use steward_common::bank::{Account, Day, Entry, Kind, Standing, Units};
 use steward_common::limit::Limit;
 
 use super::number::counted;
-use super::sheet::{Cell, Document, Field, Sheet, always, drop, hide, program};
+use super::sheet::{Cell, Document, Field, Sheet, always, drop, hide, program, sometimes};
 use crate::bank::check::Now;
 use crate::bank::view::View;
 use crate::store::holds::{Action, Hold};
@@ -266,26 +266,30 @@ pub fn history(
 
 /// A row of the tree.
 struct Branch<'a> {
-    depth: usize,
+    /// How far it is set in.
+    indent: usize,
     cluster: &'a str,
     account: &'a str,
+    parent: &'a str,
     used: Option<Units>,
     limits: String,
     limit: Option<Limit<Units>>,
     held: Option<&'a Hold>,
 }
 
-/// Slurm's tree of accounts.
+/// Slurm's tree of accounts, in which those below another are set in if `is_indented`.
 #[must_use]
 pub fn tree(
     now: &Now,
     accounts: &BTreeMap<String, Account>,
     holds: &BTreeMap<(String, String), Hold>,
+    is_indented: bool,
 ) -> Document {
     let fields: &[Field<Branch<'_>>] = &[
         (always("account", "Account"), |one| {
-            Cell::text(format!("{}{}", "  ".repeat(one.depth), one.account))
+            Cell::text(format!("{}{}", "  ".repeat(one.indent), one.account))
         }),
+        (program("parent"), |one| Cell::text(one.parent)),
         (always("cluster", "Cluster"), |one| Cell::text(one.cluster)),
         (always("used_sus", "Used, SU"), |one| units(one.used)),
         (always("su_limit_hrs", "In the bank, SU"), |one| one.limit.map_or(Cell::Missing, limit)),
@@ -306,9 +310,10 @@ pub fn tree(
             };
             let limits: Vec<String> = MECHANISMS.iter().filter_map(set).collect();
             branches.push(Branch {
-                depth,
+                indent: if is_indented { depth } else { 0 },
                 cluster,
                 account,
+                parent: own.map_or("", |own| own.parent.as_str()),
                 used: now.usage(account).get(cluster).copied().flatten(),
                 limits: limits.join(" "),
                 limit: accounts.get(account).map(Account::limit),
@@ -348,7 +353,8 @@ fn grow<'a>(
 pub struct Month {
     account: String,
     before: Units,
-    after: Units,
+    /// What it has at the end; none without a limit.
+    after: Option<Units>,
     by_kind: BTreeMap<Kind, Units>,
 }
 
@@ -363,10 +369,11 @@ impl Month {
         day: impl Fn(i64) -> Day,
     ) -> Month {
         let zero = Units::ZERO;
+        let mut after = zero;
         let mut month = Month {
             account: account.to_owned(),
             before: zero,
-            after: zero,
+            after: None,
             by_kind: BTreeMap::new(),
         };
         for entry in entries {
@@ -378,13 +385,19 @@ impl Month {
                 add(&mut month.before);
             }
             if on < to {
-                add(&mut month.after);
+                add(&mut after);
             }
             if on >= from && on < to {
                 add(month.by_kind.entry(entry.kind).or_default());
             }
         }
-        month
+        Month { after: Some(after), ..month }
+    }
+
+    /// The same of an account that has no limit: what it has then says nothing.
+    #[must_use]
+    pub fn unlimited(self, is_so: bool) -> Month {
+        Month { after: self.after.filter(|_| !is_so), ..self }
     }
 
     fn of(&self, kinds: &[Kind]) -> Cell {
@@ -397,12 +410,12 @@ const STATEMENT: &[Field<Month>] = &[
     (always("before_sus", "Before, SU"), |one| units(Some(one.before))),
     (always("granted_sus", "Granted"), |one| one.of(&[Kind::Grant])),
     (always("charged_sus", "Charged"), |one| one.of(&[Kind::Charge])),
-    (hide(1, "refunded_sus", "Refunded"), |one| one.of(&[Kind::Refund])),
-    (hide(1, "transferred_sus", "Transferred"), |one| one.of(&[Kind::Transfer])),
-    (hide(1, "expired_sus", "Expired"), |one| one.of(&[Kind::Expiry])),
-    (hide(1, "adjusted_sus", "Adjusted"), |one| one.of(&[Kind::Adjustment])),
-    (hide(1, "reset_sus", "Begun anew"), |one| one.of(&[Kind::Reset])),
-    (always("after_sus", "After, SU"), |one| units(Some(one.after))),
+    (sometimes("refunded_sus", "Refunded"), |one| one.of(&[Kind::Refund])),
+    (sometimes("transferred_sus", "Transferred"), |one| one.of(&[Kind::Transfer])),
+    (sometimes("expired_sus", "Expired"), |one| one.of(&[Kind::Expiry])),
+    (sometimes("adjusted_sus", "Adjusted"), |one| one.of(&[Kind::Adjustment])),
+    (sometimes("reset_sus", "Begun anew"), |one| one.of(&[Kind::Reset])),
+    (always("after_sus", "After, SU"), |one| units(one.after)),
 ];
 
 /// The month of a day, `YYYY-MM`.

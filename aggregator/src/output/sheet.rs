@@ -120,6 +120,17 @@ pub const fn hide(rank: u8, key: &'static str, head: &'static str) -> Column {
     }
 }
 
+/// A column that is shown where it is not empty, as the others do not add up without it.
+#[must_use]
+pub const fn sometimes(key: &'static str, head: &'static str) -> Column {
+    Column {
+        key: Cow::Borrowed(key),
+        head: Cow::Borrowed(head),
+        place: Place::Always,
+        may_hide: true,
+    }
+}
+
 /// A column for programs.
 #[must_use]
 pub const fn program(key: &'static str) -> Column {

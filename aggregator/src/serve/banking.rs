@@ -26,7 +26,7 @@ pub async fn run(setup: Setup, shutdown: Shutdown) -> anyhow::Result<()> {
 }
 
 async fn check(bank: &Bank) -> anyhow::Result<String> {
-    let whole = bank.whole_check().await?;
+    let whole = bank.whole_check(None).await?;
     let troubles: Vec<&String> = whole.report.troubles.iter().chain(&whole.troubles).collect();
     for trouble in &troubles {
         tracing::warn!("bank: {trouble}");

@@ -53,6 +53,7 @@ fn a_damaged_file_gives_nothing() {
         ("2026-01-05", "2026-02-30"),
         ("\"test1\"", "\"free\""),
         ("\"test1\"", "\"a b\""),
+        ("\"test1\"", "\"a\\u001b[31m\""),
         ("\"False\"", "\"perhaps\""),
         ("\"count\": 2", "\"count\": 3"),
         ("su_limit_hrs", "limit"),
@@ -129,7 +130,12 @@ async fn files_of_slurm_su_bank_come_in_and_go_out_as_they_were() {
     let line = Line { cluster, kind: Kind::Grant, amount, about: None };
     let part = Change { lines: vec![line], ..Change::default() };
     let parted = Row::new(1, &all["physics"].after(&part));
-    assert_eq!((&*parted.columns(["0", "1"])[2], parted.su_limit_hrs), ("20005", 20_000));
+    assert_eq!((&*parted.columns(["0", "1"])[2], parted.su_limit_hrs), ("20005", 20_005));
+    assert_eq!(parted.floating_seconds, Some(20_000 * 3600));
+    assert_eq!(parted.cluster_seconds, [("c2".to_owned(), 5 * 3600)].into());
+    let again = parse(&serde_json::to_string(&[&parted]).unwrap(), 365).unwrap().remove(0);
+    assert_eq!(again.floating, Limit::At(hours(20_000)));
+    assert_eq!(again.clusters, [("c2".to_owned(), hours(5))].into());
     // A number stays the same when an account with an earlier name comes.
     let mut more = all.clone();
     let mut first = all["chemistry"].clone();

@@ -123,7 +123,7 @@ async fn the_end_is_one_mail_in_a_period() {
     let start = stage.bank.today().plus(90 - 365).unwrap();
     let end = stage.bank.date("test1", start, None).await.unwrap().end;
     for expected in [to_bob(&format!("The proposal of account test1 ends on {end}")), vec![]] {
-        let whole = stage.bank.whole_check().await.unwrap();
+        let whole = stage.bank.whole_check(None).await.unwrap();
         assert_eq!(whole.soon.len(), expected.len());
         assert_eq!(mails(&stage), expected);
     }

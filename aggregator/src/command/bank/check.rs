@@ -1,18 +1,19 @@
 //! Checks, and what they lead to: check, check_service_units_limit, check_end_of_date_limit, three_month_check,
 //! release_hold, reset_usage, renewal.
 
-use steward_common::bank::{Account, Units, amount};
+use steward_common::bank::{Account, Day, Units, amount};
 use steward_common::limit::Limit;
 
 use super::{Outcome, changes, complain, lines, outcome};
 use crate::bank::Bank;
-use crate::bank::check::Checked;
+use crate::bank::check::{Checked, Report};
 use crate::bank::hold::Done;
 use crate::bank::ledger::Anew;
+use crate::command::BadInput;
 use crate::output::number::counted;
 use crate::output::plain::visible;
 
-/// Check all accounts: levels, holds and releases, ends of proposals, charges.
+/// Check accounts: levels, holds and releases, ends of proposals; with --all also charges and statements.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The same as the service does by itself with bank.enabled. An account that used more than it may is
@@ -37,29 +38,37 @@ impl Check {
         let mut troubles = Vec::new();
         let names: Vec<&str> = self.account.iter().map(String::as_str).collect();
         for name in &names {
-            bank.store.account_named(name).await?;
+            looked_at(bank, name).await?;
         }
-        if self.all {
-            let all = bank.whole_check().await?;
-            text += &ends(&all.ended, bank.dry);
-            text += &lines(&all.report, bank.dry);
-            text += &all.report.accounts.iter().map(line).collect::<String>();
-            text += &soon(&all.soon);
-            text += &unbanked(&all.report.unbanked);
-            troubles.extend(all.report.troubles);
-            troubles.extend(all.troubles);
-        } else {
-            let report = bank.check(Some(&names)).await?;
-            text += &lines(&report, bank.dry);
-            text += &report.accounts.iter().map(line).collect::<String>();
-            troubles.extend(report.troubles);
-        }
-        if bank.dry {
-            text +=
-                &bank.effects().await?.iter().map(|line| format!("{line}\n")).collect::<String>();
-        }
+        let whole = bank.whole_check((!self.all).then_some(&names)).await?;
+        text += &ends(&whole.ended, bank.dry);
+        text += &limits(&whole.report, bank.dry);
+        text += &soon(&whole.soon, bank.today());
+        text += &unbanked(&whole.report.unbanked);
+        troubles.extend(whole.report.troubles);
+        troubles.extend(whole.troubles);
+        text += &effects(bank).await?;
         Ok(outcome(text, &troubles))
     }
+}
+
+/// Complains of an account that is not in the bank, or that the settings leave out.
+async fn looked_at(bank: &Bank, name: &str) -> anyhow::Result<()> {
+    bank.store.account_named(name).await?;
+    if bank.looks_at(name) { Ok(()) } else { Err(BadInput(super::left_out(name)).into()) }
+}
+
+/// What happened to holds, and where each account stands.
+fn limits(report: &Report, dry: bool) -> String {
+    lines(report, dry) + &report.accounts.iter().map(line).collect::<String>()
+}
+
+/// What becomes of jobs; only for a bank that changes nothing.
+async fn effects(bank: &Bank) -> anyhow::Result<String> {
+    if !bank.dry {
+        return Ok(String::new());
+    }
+    Ok(bank.effects().await?.iter().map(|line| format!("{line}\n")).collect())
 }
 
 fn ends(ended: &[Account], dry: bool) -> String {
@@ -70,9 +79,11 @@ fn ends(ended: &[Account], dry: bool) -> String {
     ended.iter().map(line).collect()
 }
 
-fn soon(accounts: &[Account]) -> String {
+fn soon(accounts: &[Account], today: Day) -> String {
     let line = |account: &Account| {
-        format!("Account {}: the proposal ends on {}\n", visible(&account.name), account.end)
+        let (name, end) = (visible(&account.name), account.end);
+        let ends = if end < today { "ended" } else { "ends" };
+        format!("Account {name}: the proposal {ends} on {end}\n")
     };
     accounts.iter().map(line).collect()
 }
@@ -127,7 +138,10 @@ pub struct CheckLimit {
 
 impl CheckLimit {
     pub async fn run(self, bank: &Bank) -> anyhow::Result<Outcome> {
-        Check { all: false, account: vec![self.account] }.run(bank).await
+        looked_at(bank, &self.account).await?;
+        let report = bank.check(Some(&[&self.account])).await?;
+        let text = limits(&report, bank.dry) + &effects(bank).await?;
+        Ok(outcome(text, &report.troubles))
     }
 }
 
@@ -179,9 +193,11 @@ impl CheckSoon {
         let (name, end) = (visible(&account.name), account.end);
         let news = bank.check_ends(vec![account.clone()], &mut troubles).await?;
         let text = if news.is_empty() && troubles.is_empty() {
-            format!("Account {name}: the proposal ends on {end}; there is nothing to tell now\n")
+            format!(
+                "Account {name}: the proposal lasts until {end}; there is nothing to tell now\n"
+            )
         } else {
-            soon(&news)
+            soon(&news, bank.today())
         };
         Ok(outcome(text, &troubles))
     }

@@ -20,6 +20,14 @@ fn create(path: &Path, text: &str) -> anyhow::Result<()> {
     Ok(file.sync_all()?)
 }
 
+fn written(bank: &Bank, path: &Path, text: &str) -> anyhow::Result<Outcome> {
+    if bank.dry {
+        return Ok(Outcome::done(format!("would write {}\n", path.display())));
+    }
+    create(path, text)?;
+    Ok(Outcome::done(String::new()))
+}
+
 /// Write all accounts as JSON, in the form of slurm_su_bank. A file that is there is not overwritten.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  steward bank dump_json /var/lib/steward/bank.json")]
@@ -31,8 +39,7 @@ pub struct DumpJson {
 
 impl DumpJson {
     pub async fn run(self, bank: &Bank) -> anyhow::Result<Outcome> {
-        create(&self.file, &json(&bank.store.accounts().await?)?)?;
-        Ok(Outcome::done(String::new()))
+        written(bank, &self.file, &json(&bank.store.accounts().await?)?)
     }
 }
 
@@ -47,8 +54,7 @@ pub struct DumpCsv {
 
 impl DumpCsv {
     pub async fn run(self, bank: &Bank) -> anyhow::Result<Outcome> {
-        create(&self.file, &csv(&bank.store.accounts().await?))?;
-        Ok(Outcome::done(String::new()))
+        written(bank, &self.file, &csv(&bank.store.accounts().await?))
     }
 }
 

@@ -4,7 +4,7 @@ use steward_common::bank::{Account, Change as Plan, Day, Kind, Refused, Units, a
 use steward_common::id::ClusterName;
 use steward_common::limit::Limit;
 
-use super::{Outcome, complain, lines, outcome};
+use super::{Outcome, complain, left_out, lines, outcome};
 use crate::bank::Bank;
 use crate::bank::ledger::Changed;
 use crate::command::BadInput;
@@ -67,7 +67,11 @@ impl Whose {
                 format!("would enter {} of {} SUs\n", line.kind, line.amount)
             };
             let report = bank.foresee(&account, &change).await?;
-            let text = change.lines.iter().map(of).collect::<String>() + &lines(&report, true);
+            let mut text = change.lines.iter().map(of).collect::<String>();
+            if change.unlimited == Some(true) {
+                text += "would have no limit\n";
+            }
+            text += &lines(&report, true);
             return Ok(outcome(text, &report.troubles));
         }
         let changed = bank.change(&self.account, what, plan).await?;
@@ -118,6 +122,9 @@ impl Insert {
         let there = bank.store.accounts().await?;
         if there.contains_key(name) {
             return Err(Refused::Exists(name.clone()).into());
+        }
+        if !bank.looks_at(name) {
+            return Err(BadInput(left_out(name)).into());
         }
         let clusters = bank.clusters_of(name).await?;
         let wanted = self.whose.cluster();

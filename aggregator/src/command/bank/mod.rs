@@ -169,6 +169,11 @@ fn sorted(error: anyhow::Error) -> anyhow::Error {
     if bad { BadInput(error.to_string()).into() } else { error }
 }
 
+/// Why an account is not for the bank.
+fn left_out(name: &str) -> String {
+    format!("bank.include and bank.exclude leave account {name} out; nothing was changed")
+}
+
 /// What a check did to holds, a line each; what went wrong goes to the log.
 fn lines(report: &Report, dry: bool) -> String {
     let would = if dry { "would be " } else { "" };
@@ -178,7 +183,8 @@ fn lines(report: &Report, dry: bool) -> String {
     }
     for checked in &report.accounts {
         let name = &checked.account.name;
-        if checked.is_newly_over() && !dry {
+        let is_ours = checked.done.iter().any(|(_, done)| matches!(done, Done::Held(_)));
+        if checked.is_newly_over() && is_ours && !dry {
             text += &format!("Account {name}: Held\n");
         }
         text += &changes(name, &checked.done, dry);
@@ -203,8 +209,8 @@ fn changes(name: &str, all: &[(String, Done)], dry: bool) -> String {
                 format!("Account {name} {would}released on {cluster}: {order}\n")
             }
             Done::Released(None) => format!(
-                "Account {name} on {cluster}: somebody else changed the limit of the hold; it \
-                 is left as it is\n"
+                "Account {name} released on {cluster}: Slurm has the limit of the hold no more, and \
+                 what it has is left as it is\n"
             ),
             Done::Gone => format!(
                 "Account {name}: Slurm does not have it on {cluster} any more; the hold went \

@@ -1,7 +1,7 @@
 //! What is known of accounts: info, list, usage, history, forecast, tree, rate, statement.
 
 use clap::ValueEnum;
-use serde_json::json;
+use serde_json::{Value, json};
 use steward_common::bank::{Day, Units};
 use steward_common::slurm::tres;
 
@@ -9,6 +9,7 @@ use super::{Outcome, complain, outcome};
 use crate::bank::Bank;
 use crate::bank::import::raw;
 use crate::bank::slurm::{Place, of_tree, units};
+use crate::bank::view::View;
 use crate::command::{BadInput, End};
 use crate::output::bank::{self as sheets, User};
 use crate::output::format::{self, Format};
@@ -27,8 +28,12 @@ struct How {
 }
 
 impl How {
+    fn is_json(&self) -> bool {
+        self.json || self.format == Format::Json
+    }
+
     fn write(&self, document: &Document) -> String {
-        let format = if self.json { Format::Json } else { self.format };
+        let format = if self.is_json() { Format::Json } else { self.format };
         format::write(document, format, Screen::of_stdout(), Some(0))
     }
 }
@@ -66,19 +71,25 @@ pub struct Forecast {
 
 impl Forecast {
     pub async fn run(self, bank: &Bank) -> anyhow::Result<Outcome> {
-        self.of.shown(bank, sheets::forecast).await
+        let json = |view: &View| {
+            let all = view.json();
+            let some = ["account", "used", "left", "start", "end", "forecast"];
+            some.into_iter().map(|key| (key, all.get(key).cloned())).collect()
+        };
+        self.of.shown(bank, sheets::forecast, json).await
     }
 }
 
 impl Info {
     pub async fn run(self, bank: &Bank) -> anyhow::Result<Outcome> {
-        self.shown(bank, sheets::info).await
+        self.shown(bank, sheets::info, View::json).await
     }
 
     async fn shown(
         self,
         bank: &Bank,
-        document: fn(&crate::bank::view::View) -> Document,
+        document: fn(&View) -> Document,
+        json: impl Fn(&View) -> Value,
     ) -> anyhow::Result<Outcome> {
         bank.store.account_named(&self.account).await?;
         let (now, mut troubles) = match bank.ask().await {
@@ -91,8 +102,8 @@ impl Info {
         let views = bank.views(Some(&self.account), now.as_ref()).await?;
         let mut text = String::new();
         for view in &views {
-            text += &if self.how.json {
-                serde_json::to_string_pretty(&view.json())? + "\n"
+            text += &if self.how.is_json() {
+                serde_json::to_string_pretty(&json(view))? + "\n"
             } else {
                 self.how.write(&document(view))
             };
@@ -191,7 +202,8 @@ impl Usage {
                 });
             }
         }
-        if users.is_empty() && complain(&troubles) {
+        if users.is_empty() {
+            complain(&troubles);
             anyhow::bail!("nobody says what account {} used", account.name);
         }
         let document = sheets::usage(&account, &users);
@@ -232,7 +244,9 @@ impl Tree {
     pub async fn run(self, bank: &Bank) -> anyhow::Result<Outcome> {
         let now = bank.ask().await?;
         let (accounts, holds) = (bank.store.accounts().await?, bank.store.holds().await?);
-        let document = sheets::tree(&now, &accounts, &holds);
+        // Who reads it with a program takes the parent from its column.
+        let is_text = !self.how.is_json() && self.how.format != Format::Csv;
+        let document = sheets::tree(&now, &accounts, &holds, is_text);
         let troubles: Vec<String> = now.troubles().collect();
         Ok(outcome(self.how.write(&document), &troubles))
     }
@@ -336,12 +350,13 @@ impl Statement {
             bank.store.account_named(name).await?;
         }
         let mut lines = Vec::new();
-        for name in bank.store.accounts().await?.into_keys() {
+        for (name, account) in bank.store.accounts().await? {
             if self.account.as_ref().is_some_and(|own| *own != name) {
                 continue;
             }
             let entries = bank.store.entries(&name).await?;
-            lines.push(sheets::Month::new(&name, &entries, from, to, |at| bank.day_at(at)));
+            let month = sheets::Month::new(&name, &entries, from, to, |at| bank.day_at(at));
+            lines.push(month.unlimited(account.unlimited));
         }
         let document = sheets::statement(&lines, from);
         Ok(Outcome { text: self.how.write(&document), end: End::Done })
@@ -361,6 +376,9 @@ impl Statement {
                 first(&month(last))?
             }
         };
+        if from > today {
+            return Err(BadInput(format!("--month: {} is still to come", month(from))).into());
+        }
         let next = from.plus(32).map(month).unwrap_or_default();
         Ok((from, first(&next)?))
     }
