@@ -1,7 +1,7 @@
 //! Who is told about an account, and when: its coordinators, or the administrators if it has none; once for each level and
 //! period. A mail is recorded in the same transaction as the level that it tells of.
 
-use steward_common::bank::{Day, Level};
+use steward_common::bank::{Day, Entry, Level};
 
 use super::letter::{self, Fate};
 use super::slurm::Place;
@@ -124,7 +124,8 @@ impl Bank {
         self.store.note_end(name, &mails, now()).await
     }
 
-    /// Statements of the last month that are to be sent now, if there are any.
+    /// Statements of the last month that are to be sent now, if there are any: from the second day of a month on, when the
+    /// last day of the one before is charged.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -135,45 +136,42 @@ impl Bank {
     ) -> Result<Option<Due>, StoreError> {
         let (Voice::On(_), true) = (voice, self.config.bank.statements) else { return Ok(None) };
         let Some((from, to)) = last_month(today) else { return Ok(None) };
-        let mut accounts = self.store.without_statement(&month_of(from)).await?;
-        accounts.retain(|name| self.looks_at(name));
+        let mut accounts = Vec::new();
+        for name in self.store.without_statement(&month_of(from)).await? {
+            // Of an account that was not there yet there is nothing to tell.
+            let was_there = |first: &Entry| self.day_at(first.at.get()) < to;
+            if self.looks_at(&name)
+                && self.store.entries(&name).await?.first().is_some_and(was_there)
+            {
+                accounts.push(name);
+            }
+        }
         Ok((!accounts.is_empty()).then_some(Due { from, to, accounts }))
     }
 
-    /// Tells what accounts got and used in the last month, once, from the second day of a month on: the last day of the one
-    /// before is charged by then. How many were told.
+    /// Tells what accounts got and used in a month, once. How many were told.
     ///
     /// # Errors
     /// If Slurm's accounts or the store cannot be read.
     pub async fn tell_statements(
         &self,
         voice: &Voice,
-        today: Day,
+        due: &Due,
         troubles: &mut Vec<String>,
     ) -> anyhow::Result<usize> {
-        let Some(Due { from, to, accounts: due }) = self.due_statements(voice, today).await? else {
-            return Ok(0);
-        };
-        let month = month_of(from);
+        let Due { from, to, accounts } = due;
         let asked = self.ask().await?;
         let mut views = self.views(None, Some(&asked)).await?;
-        views.retain(|view| due.contains(&view.account.name));
+        views.retain(|view| accounts.contains(&view.account.name));
         let mut told = 0;
         for view in &views {
             let name = &view.account.name;
             let entries = self.store.entries(name).await?;
-            let on = |at: i64| self.day_at(at);
-            // Of an account that was not there yet there is nothing to tell.
-            let mails = if entries.first().is_some_and(|first| on(first.at.get()) < to) {
-                let month = Month::new(name, &entries, from, to, on);
-                let content =
-                    letter::statement(view, month.unlimited(view.account.unlimited), from);
-                self.mails(voice, Template::Statement, name, Some(content), troubles).await
-            } else {
-                Some(Vec::new())
-            };
+            let month = Month::new(name, &entries, *from, *to, |at| self.day_at(at));
+            let content = letter::statement(view, month.unlimited(view.account.unlimited), *from);
+            let mails = self.mails(voice, Template::Statement, name, Some(content), troubles).await;
             let Some(mails) = mails else { continue };
-            let is_news = self.store.note_statement(name, &month, &mails, now()).await?;
+            let is_news = self.store.note_statement(name, &month_of(*from), &mails, now()).await?;
             told += usize::from(is_news && !mails.is_empty());
         }
         Ok(told)

@@ -127,7 +127,7 @@ impl Bank {
             ));
             return Ok(());
         }
-        if self.tell_statements(&voice, self.today(), troubles).await? > 0 {
+        if self.tell_statements(&voice, &due, troubles).await? > 0 {
             self.deliver(&voice, troubles).await;
         }
         Ok(())

@@ -129,6 +129,21 @@ async fn the_end_is_one_mail_in_a_period() {
     }
 }
 
+/// Sends what is due on a day; how many.
+async fn statements(stage: &Stage, voice: &Voice, day: Day, troubles: &mut Vec<String>) -> usize {
+    match stage.bank.due_statements(voice, day).await.unwrap() {
+        Some(due) => stage.bank.tell_statements(voice, &due, troubles).await.unwrap(),
+        None => 0,
+    }
+}
+
+#[tokio::test]
+async fn a_new_account_does_not_wait_for_the_jobs_of_a_month_before_it() {
+    let stage = with_mail().await;
+    let troubles = stage.bank.whole_check(None).await.unwrap().troubles;
+    assert!(!troubles.iter().any(|trouble| trouble.contains("statements")), "{troubles:?}");
+}
+
 #[tokio::test]
 async fn a_month_is_one_statement() {
     let mut stage = with_mail().await;
@@ -146,17 +161,17 @@ async fn a_month_is_one_statement() {
     let mut troubles = Vec::new();
     let voice = stage.bank.voice(&mut troubles).await;
     let first = "2026-11-01".parse().unwrap();
-    assert_eq!(stage.bank.tell_statements(&voice, first, &mut troubles).await.unwrap(), 0);
+    assert_eq!(statements(&stage, &voice, first, &mut troubles).await, 0);
     // test1 was made later than October.
-    assert_eq!(stage.bank.tell_statements(&voice, today, &mut troubles).await.unwrap(), 1);
-    assert_eq!(stage.bank.tell_statements(&voice, today, &mut troubles).await.unwrap(), 0);
+    assert_eq!(statements(&stage, &voice, today, &mut troubles).await, 1);
+    assert_eq!(statements(&stage, &voice, today, &mut troubles).await, 0);
     stage.bank.deliver(&voice, &mut troubles).await;
     let carol = "carol@hpc.example".to_owned();
     assert_eq!(mails(&stage), [(carol, "Account astro: service units of 2026-10".to_owned())]);
     assert_eq!(troubles, Vec::<String>::new());
     stage.settings(|bank| bank.statements = false);
     let later = "2026-12-02".parse().unwrap();
-    assert_eq!(stage.bank.tell_statements(&voice, later, &mut troubles).await.unwrap(), 0);
+    assert_eq!(statements(&stage, &voice, later, &mut troubles).await, 0);
 }
 
 #[test]

@@ -193,9 +193,7 @@ impl CheckSoon {
         let (name, end) = (visible(&account.name), account.end);
         let news = bank.check_ends(vec![account.clone()], &mut troubles).await?;
         let text = if news.is_empty() && troubles.is_empty() {
-            format!(
-                "Account {name}: the proposal lasts until {end}; there is nothing to tell now\n"
-            )
+            format!("Account {name}: the last day is {end}; there is nothing to tell now\n")
         } else {
             soon(&news, bank.today())
         };
