@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
-use arrow_array::{Array, BooleanArray, RecordBatch};
+use arrow_array::{Array, ArrowPrimitiveType, BooleanArray, RecordBatch};
+use arrow_buffer::NullBuffer;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowPredicate, ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions,
@@ -408,23 +409,49 @@ fn content(path: &Path, error: &dyn std::fmt::Display) -> ArchiveError {
     ArchiveError::Content { path: path.to_owned(), why: error.to_string() }
 }
 
+/// The numbers of a column, by row; all absent if there is no such column.
+pub struct Cells<'a, T: ArrowPrimitiveType> {
+    values: &'a [T::Native],
+    nulls: Option<&'a NullBuffer>,
+}
+
+impl<'a, T: ArrowPrimitiveType> Cells<'a, T> {
+    /// Those of a column of a batch.
+    pub fn of(batch: &'a RecordBatch, name: &str) -> Cells<'a, T> {
+        let column = batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<T>());
+        let nulls = column.and_then(Array::nulls).filter(|nulls| nulls.null_count() > 0);
+        Cells { values: column.map_or(&[], |column| column.values()), nulls }
+    }
+
+    /// The number of a row.
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<T::Native> {
+        let value = self.values.get(row)?;
+        self.nulls.is_none_or(|nulls| nulls.is_valid(row)).then_some(*value)
+    }
+}
+
+impl Cells<'_, TimestampMillisecondType> {
+    /// The moment of a row.
+    #[inline]
+    pub fn time(&self, row: usize) -> Option<Timestamp> {
+        self.get(row).map(|millis| Timestamp::new(millis.div_euclid(1000)))
+    }
+}
+
 /// The values of a column of whole numbers; all absent if there is no such column.
 pub fn whole<'a>(
     batch: &'a RecordBatch,
     name: &str,
 ) -> impl Iterator<Item = Option<i64>> + use<'a> {
-    let column =
-        batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
-    let rows = batch.num_rows();
-    (0..rows).map(move |row| column.and_then(|c| c.is_valid(row).then(|| c.value(row))))
+    let cells: Cells<'_, Int64Type> = Cells::of(batch, name);
+    (0..batch.num_rows()).map(move |row| cells.get(row))
 }
 
 /// The values of a column of numbers.
 pub fn real<'a>(batch: &'a RecordBatch, name: &str) -> impl Iterator<Item = Option<f64>> + use<'a> {
-    let column =
-        batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<Float64Type>());
-    let rows = batch.num_rows();
-    (0..rows).map(move |row| column.and_then(|c| c.is_valid(row).then(|| c.value(row))))
+    let cells: Cells<'_, Float64Type> = Cells::of(batch, name);
+    (0..batch.num_rows()).map(move |row| cells.get(row))
 }
 
 /// The values of a column of times.
@@ -432,14 +459,8 @@ pub fn times<'a>(
     batch: &'a RecordBatch,
     name: &str,
 ) -> impl Iterator<Item = Option<Timestamp>> + use<'a> {
-    let column = batch
-        .column_by_name(name)
-        .and_then(|column| column.as_primitive_opt::<TimestampMillisecondType>());
-    let rows = batch.num_rows();
-    (0..rows).map(move |row| {
-        let column = column.filter(|column| column.is_valid(row))?;
-        Some(Timestamp::new(column.value(row).div_euclid(1000)))
-    })
+    let cells: Cells<'_, TimestampMillisecondType> = Cells::of(batch, name);
+    (0..batch.num_rows()).map(move |row| cells.time(row))
 }
 
 /// The values of a column of bytes.
