@@ -1,6 +1,5 @@
 //! `steward status`.
 
-use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,7 +50,11 @@ pub struct Args {
 /// If there is no archive, or it cannot be read.
 pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
     let place = args.data_dir.unwrap_or_else(|| config.archive.directory.clone());
-    let archive = archive::open(&place, &config)?;
+    let closed = |error: ArchiveError| match error.is_closed() {
+        true => anyhow::anyhow!("{error}; `steward service status` is for everybody"),
+        false => error.into(),
+    };
+    let archive = archive::open(&place, &config).map_err(closed)?;
     let now = Timestamp::new(jiff::Timestamp::now().as_second());
     let grace = config.collect.grace.0;
     let looked = tokio::task::spawn_blocking(move || look(&archive, now, grace));
@@ -62,12 +65,7 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     let ((looked, purge), service) = shutdown
         .or(async { tokio::join!(async { (looked.await, purge(&config).await) }, service) })
         .await?;
-    let looked = looked?.map_err(|error| match &error {
-        ArchiveError::File { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
-            anyhow::anyhow!("{error}; `steward service status` is for everybody")
-        }
-        _ => error.into(),
-    })?;
+    let looked = looked?.map_err(closed)?;
     let Some(holding) = looked else {
         anyhow::bail!("{place}: no archive here yet; `steward collect` makes one");
     };
