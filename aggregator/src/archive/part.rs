@@ -55,15 +55,19 @@ impl PartWriter {
         self.known(key).is_some_and(|known| known.digest == digest)
     }
 
-    /// Whether agents saw more of this run than the archive knows.
+    /// Whether agents saw more of this run than the archive knows, or its GPU time has come.
     #[must_use]
     pub fn is_seen_better(&self, key: RunKey, agent: Option<&AgentUse>) -> bool {
-        let before = self.known(key).and_then(|known| known.coverage).map(f64::from);
-        let now = agent.and_then(|agent| agent.coverage);
-        now.is_some_and(|now| before.is_none_or(|before| now > before + BETTER))
+        let Some(agent) = agent else { return false };
+        let known = self.known(key);
+        let before = known.and_then(|known| known.coverage).map(f64::from);
+        let more = |now: f64| before.is_none_or(|before| now > before + BETTER);
+        let gpus = agent.gpu_seconds.is_some() && known.is_some_and(|known| !known.has_gpu_time);
+        gpus || agent.coverage.is_some_and(more)
     }
 
-    /// What the archive knows that agents measured of a run whose rows have changed.
+    /// What the archive knows that was measured of a run which is to be written anew: because its
+    /// rows have changed, or with what was measured `now`, if that lacks some of it.
     ///
     /// # Errors
     /// If that cannot be read.
@@ -71,9 +75,20 @@ impl PartWriter {
         &mut self,
         key: RunKey,
         digest: i32,
+        now: Option<&AgentUse>,
     ) -> Result<Option<AgentUse>, ArchiveError> {
-        let changed = |known: &Known| known.coverage.is_some() && known.digest != digest;
-        let (true, Some(existing)) = (self.known(key).is_some_and(changed), &self.existing) else {
+        let less = |known: &Known| {
+            let now = |value: fn(&AgentUse) -> Option<f64>| now.and_then(value);
+            let coverage = now(|agent| agent.coverage);
+            let before = known.coverage.map(f64::from);
+            before.is_some_and(|before| coverage.is_none_or(|now| now + BETTER < before))
+                || (known.has_gpu_time && now(|agent| agent.gpu_seconds).is_none())
+        };
+        let is_needed = self.known(key).is_some_and(|known| {
+            known.coverage.is_some()
+                && (known.digest != digest || (self.is_seen_better(key, now) && less(known)))
+        });
+        let (true, Some(existing)) = (is_needed, &self.existing) else {
             return Ok(None);
         };
         let measured = match self.measured.take() {

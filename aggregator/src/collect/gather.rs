@@ -242,8 +242,9 @@ impl<'c> Gather<'c> {
         Ok(())
     }
 
-    /// Adds what agents measured of a run: what they say now, or what they said before if that was
-    /// more, as when Prometheus does not answer. Whether it is new.
+    /// Adds what was measured of a run: what agents say now, or what they said before if that was
+    /// more, as when Prometheus does not answer; and its GPU time, whichever knows it. Whether any of
+    /// it is new.
     ///
     /// # Errors
     /// If the archive cannot be read.
@@ -251,12 +252,16 @@ impl<'c> Gather<'c> {
         let now = self.measurements.of(run);
         let key = (run.job.get(), run.submit);
         let before = match part_of(run) {
-            part @ Part::Day(_) => self.part(part)?.measured_before(key, digest)?,
+            part @ Part::Day(_) => self.part(part)?.measured_before(key, digest, now.as_ref())?,
             Part::Open => None,
         };
         let coverage = |agent: &Option<AgentUse>| agent.as_ref().and_then(|agent| agent.coverage);
-        let is_new = now.is_some() && coverage(&now) >= coverage(&before);
-        if let Some(agent) = if is_new { now } else { before.or(now) } {
+        let gpus = |agent: &Option<AgentUse>| agent.as_ref().and_then(|agent| agent.gpu_seconds);
+        let (gpus_now, gpus_before) = (gpus(&now), gpus(&before));
+        let is_more = now.is_some() && coverage(&now) >= coverage(&before);
+        let is_new = is_more || (gpus_now.is_some() && gpus_before.is_none());
+        if let Some(mut agent) = if is_more { now } else { before.or(now) } {
+            agent.gpu_seconds = agent.gpu_seconds.or(gpus_now).or(gpus_before);
             run::attach(run, agent);
         }
         Ok(is_new)

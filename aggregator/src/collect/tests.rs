@@ -1,3 +1,4 @@
+mod late;
 mod site;
 
 use std::collections::BTreeSet;
