@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
 use steward_common::job::AgentUse;
+use steward_common::time::Timestamp;
 use tempfile::NamedTempFile;
 
 use super::column::Stored;
@@ -124,18 +125,25 @@ impl PartWriter {
         Ok(is_new)
     }
 
-    /// Adds runs from another file as they stand there.
+    /// Adds runs from another file as they stand there; when the first of them started.
     ///
     /// # Errors
     /// If they cannot be read or written.
-    pub fn carry(&mut self, from: &Table, runs: &RunSet) -> Result<(), ArchiveError> {
+    pub fn carry(
+        &mut self,
+        from: &Table,
+        runs: &RunSet,
+    ) -> Result<Option<Timestamp>, ArchiveError> {
+        let mut since: Option<Timestamp> = None;
         for batch in from.batches(None, false)? {
             let batch = batch?;
             let wanted = kept(&batch, |key| runs.contains(&key) && !self.new.contains(&key));
-            self.writer.push_batch(&filter_record_batch(&batch, &wanted)?)?;
+            let wanted = filter_record_batch(&batch, &wanted)?;
+            since = since.into_iter().chain(times(&wanted, "start_time").flatten()).min();
+            self.writer.push_batch(&wanted)?;
         }
         self.new.extend(runs);
-        Ok(())
+        Ok(since)
     }
 
     /// The runs that were there and have not come again.

@@ -300,10 +300,7 @@ impl<'c> Gather<'c> {
             return Ok(false);
         }
         if part == Part::Open {
-            self.open_since = match (self.open_since, run.start) {
-                (Some(since), Some(start)) => Some(since.min(start)),
-                (since, start) => since.or(start),
-            };
+            self.open_since(run.start);
         }
         if let Some(agent) = run.agent.as_ref().filter(|_| is_measured) {
             self.measured(run, agent)?;
@@ -406,7 +403,17 @@ impl<'c> Gather<'c> {
     /// # Errors
     /// If they cannot be read or written.
     pub fn carry(&mut self, from: &Table, runs: &RunSet) -> Result<(), ArchiveError> {
-        self.part(Part::Open)?.carry(from, runs)
+        let since = self.part(Part::Open)?.carry(from, runs)?;
+        self.open_since(since);
+        Ok(())
+    }
+
+    /// An open run began then.
+    fn open_since(&mut self, start: Option<Timestamp>) {
+        self.open_since = match (self.open_since, start) {
+            (Some(since), Some(start)) => Some(since.min(start)),
+            (since, start) => since.or(start),
+        };
     }
 
     /// Writes the files. If all that is open was asked for, runs that were open before and are

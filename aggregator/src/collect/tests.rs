@@ -122,6 +122,8 @@ fn a_run_that_vanished_while_sacct_fails_stays_as_it_was() {
     site.write("fail", "");
     site.collect(1200);
     assert_eq!(site.runs(), [run(5, "a", "RUNNING", true)]);
+    // The days in which it ran are not final.
+    assert_eq!(site.archive().manifest().unwrap().clusters["c1"].open_since, Some(150));
     site.remove("fail");
     site.write("jobs", "5~5~ann~COMPLETED~100@~150@~200@~a~5\n");
     site.collect(1300);
