@@ -194,3 +194,60 @@ pub fn kept(batch: &RecordBatch, keep: impl Fn(RunKey) -> bool) -> BooleanArray 
     })
     .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use parquet::arrow::ArrowWriter;
+    use steward_common::job::Run;
+    use steward_common::slurm::sacct::{Draft, Field, Layout, Row, row};
+
+    use super::super::processed::properties;
+    use super::super::shelf::Directory;
+    use super::*;
+
+    fn run(job: u32) -> Run<'static> {
+        let known = |field| matches!(field, Field::JobIdRaw | Field::Submit | Field::State);
+        let layout: &'static Layout = Box::leak(Box::new(Layout::new(known)));
+        let text: &'static str = format!("{job}\u{1f}COMPLETED\u{1f}1\u{1f}{job}").leak();
+        let row = Row::new(layout, text, 0, row::ends(text).leak()).unwrap();
+        Draft::new(&row).unwrap().finish().0
+    }
+
+    fn stored<'a>(run: &'a Run<'a>) -> Stored<'a> {
+        Stored { run, collected: Timestamp::new(5), digest: 1 }
+    }
+
+    /// A file of a program that did not know of a column yet.
+    fn older(shelf: &Directory, job: u32) -> Table {
+        let mut writer = ProcessedWriter::new(shelf.scratch().unwrap(), 1).unwrap();
+        writer.push(&stored(&run(job))).unwrap();
+        let file = writer.finish().unwrap();
+        let table = Table::new(file.reopen().unwrap(), file.path()).unwrap();
+        let mut batch = table.batches(None, false).unwrap().next().unwrap().unwrap();
+        batch.remove_column(batch.schema().index_of("energy_joules").unwrap());
+        let file = shelf.scratch().unwrap();
+        let properties = Some(properties(1).unwrap());
+        let copy = file.reopen().unwrap();
+        let mut writer = ArrowWriter::try_new(copy, batch.schema(), properties).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        Table::new(file.reopen().unwrap(), file.path()).unwrap()
+    }
+
+    #[test]
+    fn runs_of_older_files_that_lack_a_column_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let shelf = Directory::new(directory.path());
+        let mut part = PartWriter::new(&shelf, 2, Some(older(&shelf, 7))).unwrap();
+        let new = run(8);
+        part.push((8, Timestamp::new(1)), &stored(&new)).unwrap();
+        let open = RunSet::from_iter([(9, Timestamp::new(1))]);
+        part.carry(&older(&shelf, 9), &open).unwrap();
+        let (file, rows) = part.finish(|_| true).unwrap();
+        let table = Table::new(file.reopen().unwrap(), file.path()).unwrap();
+        let batches = table.batches(Some(&["job_id_raw", "energy_joules"]), false).unwrap();
+        let jobs =
+            batches.flat_map(|batch| whole(&batch.unwrap(), "job_id_raw").collect::<Vec<_>>());
+        assert_eq!((rows, jobs.flatten().collect::<Vec<_>>()), (3, vec![8, 9, 7]));
+    }
+}
