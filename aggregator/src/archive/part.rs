@@ -50,6 +50,12 @@ impl PartWriter {
         Ok(PartWriter { existing, known, writer, new, measured: None, has_stand_ins, shown })
     }
 
+    /// Whether the archive has this run.
+    #[must_use]
+    pub fn knows(&self, key: RunKey) -> bool {
+        self.known.contains_key(&key)
+    }
+
     /// Whether the archive has this run with these very rows.
     #[must_use]
     pub fn has(&self, key: RunKey, digest: i32) -> bool {

@@ -267,6 +267,17 @@ impl<'c> Gather<'c> {
         Ok(is_new)
     }
 
+    /// Whether the archive has the run as one that has ended.
+    ///
+    /// # Errors
+    /// If the archive cannot be read.
+    pub fn has_ended_before(&mut self, run: &Run<'_>) -> Result<bool, ArchiveError> {
+        match part_of(run) {
+            part @ Part::Day(_) => Ok(self.part(part)?.knows((run.job.get(), run.submit))),
+            Part::Open => Ok(false),
+        }
+    }
+
     /// The jobs whose rows could not be cut so far.
     pub fn take_broken(&mut self) -> Vec<Broken> {
         std::mem::take(&mut self.broken)
@@ -339,6 +350,20 @@ impl<'c> Gather<'c> {
         if self.malformed(job, bytes)? && self.examples.len() < EXAMPLES {
             let text = String::from_utf8_lossy(bytes.get(..80).unwrap_or(bytes)).into_owned();
             self.examples.push(format!("text that is no row: {text:?}"));
+        }
+        Ok(())
+    }
+
+    /// Keeps rows of a job that could not be cut, and whose texts sacct does not tell otherwise, and
+    /// shows them.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn uncut(&mut self, job: u32, bytes: &[u8]) -> Result<(), CollectError> {
+        if self.malformed(Some(job), bytes)? && self.examples.len() < EXAMPLES {
+            let text = String::from_utf8_lossy(bytes.get(..200).unwrap_or(bytes)).into_owned();
+            let why = "archived without the users' texts, which sacct does not give as JSON";
+            self.examples.push(format!("job {job}: {why}: {text:?}"));
         }
         Ok(())
     }

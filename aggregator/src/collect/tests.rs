@@ -1,5 +1,6 @@
 mod late;
 mod site;
+mod texts;
 
 use std::collections::BTreeSet;
 use std::fs;
