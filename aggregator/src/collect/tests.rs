@@ -331,6 +331,14 @@ fn files_are_opened_when_they_are_read() {
     };
     assert_eq!(archive.jobs(&question).unwrap().runs.len(), 1);
     assert_eq!(site.opened(), BTreeSet::from(["1970-01-04.parquet".to_owned()]));
+    // Of one job only files that may have it.
+    for (job, file) in [("5", Some("1970-01-01.parquet")), ("77", None), ("9999999999", None)] {
+        let question = Question { job_id: Some(job.to_owned()), limit: 0, ..question.clone() };
+        let found = archive.jobs(&question).unwrap().runs.len();
+        assert_eq!(found, usize::from(file.is_some()), "{job}");
+        let expected: BTreeSet<String> = file.map(str::to_owned).into_iter().collect();
+        assert_eq!(site.opened(), expected, "{job}");
+    }
     let window = Window::new(Timestamp::new(0), Timestamp::new(300_000)).unwrap();
     let manifest = archive.manifest().unwrap();
     let (mut seen, mut names) = (Vec::new(), Names::default());
