@@ -21,7 +21,7 @@ use crate::archive::read::whole;
 use crate::archive::{Day, Part, agent};
 use crate::jobs::{Question, Whose};
 use crate::keep::retention::Retention;
-use crate::keep::{forget, rebuild};
+use crate::keep::{forget, rebuild, told};
 use crate::source::slurm::sacct::Sacct;
 use site::{Fault, SACCT, Site, Unwatched};
 
@@ -280,6 +280,25 @@ fn text_about_somebody_who_is_forgotten_is_not_kept() {
     site.write("fail", "");
     assert_eq!(site.collect(1001).malformed, 0);
     assert!(site.forms().is_empty());
+}
+
+#[test]
+fn rows_of_somebody_who_is_forgotten_are_not_shown_before_files_are_in_their_places() {
+    let site = Site::new();
+    site.write("window", "7~7~bob~FAILED~100@~150@~300@~b~7\n8~8~ann~FAILED~1@~1@~2@~a~8\n");
+    site.collect(1000);
+    let (archive, now) = (site.archive(), Timestamp::new(1000));
+    let shown = |job| told::told(&archive, None, job).unwrap().len();
+    assert_eq!((shown(7), shown(8)), (1, 1));
+    *site.1.2.lock().unwrap() = Some(Fault::Rename);
+    let order = forget::Order { user: "bob", cluster: None, now, stop: &|| false };
+    let lock = archive.lock(Duration::ZERO, || {}).unwrap();
+    forget::run(&archive, lock, &order).map(|_| ()).unwrap_err();
+    assert_eq!((shown(7), shown(8)), (0, 1));
+    *site.1.2.lock().unwrap() = None;
+    site.write("window", "");
+    site.collect(1001);
+    assert_eq!((shown(7), shown(8)), (0, 1));
 }
 
 /// Two jobs, of which the second ended three days after the first.
