@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::statvfs::statvfs;
+use steward_common::id::ClusterName;
 use steward_common::span::Span;
 use steward_common::time::Timestamp;
 
@@ -73,7 +74,7 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
         free: free(&place),
         place: place.to_string(),
         service: service.as_ref(),
-        warnings: warnings(&holding, &purge, now),
+        warnings: warnings(&holding, &config.slurm.clusters, &purge, now),
         clock: Clock { zone: config.zone(), whole: args.json },
     };
     let format = if args.json { Format::Json } else { Format::Table };
@@ -109,6 +110,7 @@ async fn purge(config: &Config) -> Result<Option<(&'static str, Duration)>, Stri
 
 fn warnings(
     holding: &Holding,
+    configured: &[ClusterName],
     purge: &Result<Option<(&'static str, Duration)>, String>,
     now: Timestamp,
 ) -> Vec<String> {
@@ -118,11 +120,13 @@ fn warnings(
             "it is not known when slurmdbd deletes jobs, so nobody warns before it does: {why}"
         ));
     }
+    if let Ok(Some(after)) = purge {
+        let covered = holding.clusters.iter().map(|held| (held.cluster.as_str(), held.until));
+        let covered: Vec<_> = covered.collect();
+        warnings.extend(purge::warnings(&covered, configured, now, *after));
+    }
     for held in &holding.clusters {
         let cluster = &held.cluster;
-        if let Ok(Some(after)) = purge {
-            warnings.extend(purge::warning(cluster, held.until, now, *after));
-        }
         if !held.gaps.is_empty() {
             let gaps = counted(held.gaps.len() as u64, "gap");
             warnings.push(format!(
