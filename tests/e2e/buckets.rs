@@ -202,14 +202,12 @@ fn who_has_no_keys_is_answered_by_the_service() {
     assert!(status.contains("steward service status"), "{status}");
 
     // No keys at all, half of them, and an archive that is not here.
-    let without = |what: &str| {
-        let lines = keys.lines().filter(|line| !line.contains(what));
-        lines.map(|line| format!("{line}\n")).collect::<String>()
-    };
+    let keyless = keys.lines().filter(|line| !line.contains("key_file"));
+    let keyless: String = keyless.map(|line| format!("{line}\n")).collect();
     let nowhere = dir.join("nowhere");
     for (name, settings) in [
-        ("keyless", archive(&place("x")) + &without("key_file")),
-        ("half", archive(&place("x")) + &without("secret_key_file")),
+        ("keyless", archive(&place("x")) + &keyless),
+        ("half", archive(&place("x")) + &keyless),
         ("nowhere", archive(nowhere.to_str().unwrap())),
     ] {
         let config = dir.join(format!("{name}.toml"));
@@ -219,8 +217,11 @@ fn who_has_no_keys_is_answered_by_the_service() {
             let mut asking = Command::new(program());
             asking.arg("--config").arg(&config).args(command).arg("--json");
             // No machine of a cloud gives us its keys.
-            let output = asking.env("AWS_METADATA_ENDPOINT", "http://127.0.0.1:9").output();
-            let output = output.unwrap();
+            asking.env("AWS_METADATA_ENDPOINT", "http://127.0.0.1:9");
+            if name == "half" {
+                asking.env("AWS_ACCESS_KEY_ID", "testing");
+            }
+            let output = asking.output().unwrap();
             assert!(output.status.success(), "{name} {command:?}: {}", said(&output));
             assert!(!output.stdout.is_empty(), "{name} {command:?}");
         }
