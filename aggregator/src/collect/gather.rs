@@ -222,7 +222,7 @@ impl<'c> Gather<'c> {
             }
         };
         let digest = run::digest(&job.bytes());
-        let count = 1 + u64::from(run.steps);
+        let count = 1 + u64::from(run.steps.unwrap_or(0));
         self.counts.rows += count;
         let is_measured = self.measure(&mut run, digest)?;
         if !self.keep(&run, digest, is_measured)? {
