@@ -54,10 +54,9 @@ impl Known {
         loop {
             let (mut length, mut line) = (0, String::new());
             while input.read_line(&mut line)? > 2 {
-                if let Some((name, value)) = line.split_once(':') {
-                    if name.eq_ignore_ascii_case("content-length") {
-                        length = value.trim().parse().unwrap();
-                    }
+                let (name, value) = line.split_once(':').unwrap_or_default();
+                if name.eq_ignore_ascii_case("content-length") {
+                    length = value.trim().parse().unwrap();
                 }
                 line.clear();
             }
