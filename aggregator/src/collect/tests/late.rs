@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use steward_common::job::AgentUse;
+use steward_common::metric::{JOBS_COVERED_FROM, JOBS_COVERED_UNTIL, JOBS_CPU_USAGE_SECONDS};
 use steward_common::time::Timestamp;
 
 use super::site::{SACCT, Site};
@@ -37,11 +38,11 @@ impl Known {
                 _ if about("max_over_time") => 20,
                 _ => 30,
             }
-        } else if about("jobs_covered_from_timestamp_seconds") {
+        } else if about(JOBS_COVERED_FROM.name) {
             150
-        } else if about("jobs_covered_until_timestamp_seconds") {
+        } else if about(JOBS_COVERED_UNTIL.name) {
             until
-        } else if about("jobs_cpu_usage_seconds") {
+        } else if about(JOBS_CPU_USAGE_SECONDS.name) {
             until - 150
         } else {
             return None;
