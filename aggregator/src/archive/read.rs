@@ -52,6 +52,8 @@ pub struct Known {
     pub digest: i32,
     /// The share of it that agents saw.
     pub coverage: Option<f32>,
+    /// Whether its GPU time is known.
+    pub has_gpu_time: bool,
 }
 
 /// Which texts come as dictionaries.
@@ -323,20 +325,23 @@ impl Table {
     /// # Errors
     /// If the file cannot be read.
     pub fn runs(&self) -> Result<RunMap<Known>, ArchiveError> {
-        const COLUMNS: [&str; 4] = ["job_id_raw", "submit_time", "row_digest", "agent_coverage"];
+        const COLUMNS: [&str; 5] =
+            ["job_id_raw", "submit_time", "row_digest", "agent_coverage", "gpu_used_seconds"];
         let rows = usize::try_from(self.rows()).unwrap_or(0);
         let mut runs = RunMap::with_capacity_and_hasher(rows, Default::default());
         for batch in self.batches(Some(&COLUMNS), false)? {
             let batch = batch?;
             let (jobs, submits) = (whole(&batch, "job_id_raw"), times(&batch, "submit_time"));
-            let marks = whole(&batch, "row_digest").zip(real(&batch, "agent_coverage"));
-            for ((job, submit), (digest, coverage)) in jobs.zip(submits).zip(marks) {
+            let shares = real(&batch, "agent_coverage").zip(real(&batch, "gpu_used_seconds"));
+            let marks = whole(&batch, "row_digest").zip(shares);
+            for ((job, submit), (digest, (coverage, gpu))) in jobs.zip(submits).zip(marks) {
                 if let (Some(job), Some(submit), Some(digest)) = (job, submit, digest) {
                     let job = u32::try_from(job).unwrap_or(0);
                     let digest = i32::try_from(digest).unwrap_or(0);
                     #[allow(clippy::cast_possible_truncation, reason = "a share, to compare")]
                     let coverage = coverage.map(|share| share as f32);
-                    runs.insert((job, submit), Known { digest, coverage });
+                    let has_gpu_time = gpu.is_some();
+                    runs.insert((job, submit), Known { digest, coverage, has_gpu_time });
                 }
             }
         }
