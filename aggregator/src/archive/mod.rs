@@ -42,6 +42,7 @@ pub mod short;
 pub mod stand_in;
 pub mod store;
 mod swap;
+mod unpack;
 
 use std::path::{Path, PathBuf};
 

@@ -8,11 +8,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
 use arrow_array::{Array, ArrowPrimitiveType, BooleanArray, RecordBatch};
 use arrow_buffer::NullBuffer;
-use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowPredicate, ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions,
     ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
 };
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::statistics::Statistics;
@@ -21,6 +21,7 @@ use steward_common::time::Timestamp;
 use super::ArchiveError;
 use super::processed::GENERATION;
 pub use super::run_key::{RunKey, RunMap, RunSet};
+use super::unpack::Groups;
 
 /// Rows that are decoded at a time: half a row group, so that no batch has rows of two, whose
 /// dictionaries would have to be made one, and little enough memory to be used again and again.
@@ -212,32 +213,32 @@ impl Table {
         texts: Texts<'_>,
         group: Option<usize>,
     ) -> Result<Batches, ArchiveError> {
-        let wrong = |error: &dyn std::fmt::Display| content(&self.path, error);
-        let file = self.file.try_clone().map_err(super::shelf::at(&self.path))?;
-        let coded = match texts {
-            Texts::Plain => None,
-            Texts::Coded => Some(as_dictionaries(&self.metadata, None)),
-            Texts::CodedOnly(names) => Some(as_dictionaries(&self.metadata, Some(names))),
+        let wrong = |error: ParquetError| content(&self.path, &error);
+        let schema = match texts {
+            Texts::Plain => Arc::clone(self.metadata.schema()),
+            Texts::Coded => as_dictionaries(&self.metadata, None),
+            Texts::CodedOnly(names) => as_dictionaries(&self.metadata, Some(names)),
         };
-        let metadata = match coded {
-            Some(schema) => {
-                let options = ArrowReaderOptions::new().with_schema(schema);
-                ArrowReaderMetadata::try_new(Arc::clone(self.metadata.metadata()), options)
-                    .map_err(|error| wrong(&error))?
+        let metadata = self.metadata.metadata();
+        let columns_of_file = metadata.file_metadata().schema_descr();
+        let mask = match columns {
+            Some(columns) => {
+                self.must_have(columns)?;
+                ProjectionMask::columns(columns_of_file, columns.iter().copied())
             }
-            None => self.metadata.clone(),
+            None => ProjectionMask::all(),
         };
-        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
-            .with_batch_size(BATCH);
-        if let Some(columns) = columns {
-            self.must_have(columns)?;
-            let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
-            builder = builder.with_projection(mask);
-        }
-        if let Some(group) = group {
-            builder = builder.with_row_groups(vec![group]);
-        }
-        let reader = builder.build().map_err(|error| wrong(&error))?;
+        let levels = parquet_to_arrow_field_levels(columns_of_file, mask, Some(schema.fields()))
+            .map_err(wrong)?;
+        let file = self.file.try_clone().map_err(super::shelf::at(&self.path))?;
+        let groups = Groups {
+            file: Arc::new(file),
+            metadata: Arc::clone(metadata),
+            groups: group.map_or((0..metadata.num_row_groups()).collect(), |group| vec![group]),
+        };
+        let reader =
+            ParquetRecordBatchReader::try_new_with_row_groups(&levels, &groups, BATCH, None)
+                .map_err(wrong)?;
         Ok(Batches { reader, path: self.path.clone() })
     }
 
