@@ -2,7 +2,7 @@
 //! small number.
 //!
 //! A row group has tens of these, which together fit into no cache: what is needed to know a value
-//! stands in one place of the table.
+//! stands in as few places as can be.
 
 use std::num::NonZeroU32;
 
@@ -11,12 +11,7 @@ use twox_hash::XxHash3_64;
 /// Places at first; twice as many when half are taken.
 const PLACES: usize = 64;
 
-/// A place of a table, taken by a value.
-trait Entry: Copy {
-    fn hash(&self) -> u32;
-}
-
-/// Its number and one more, so that a free place needs no room to say so.
+/// The number of a value and one more, so that a free place needs no room to say so.
 #[derive(Debug, Clone, Copy)]
 struct Number(NonZeroU32);
 
@@ -45,22 +40,23 @@ impl<T> Default for Table<T> {
     }
 }
 
-impl<T: Entry> Table<T> {
+impl<T: Copy> Table<T> {
     /// The value with this hash for which `is` holds, or the new one, and whether it is that.
     #[inline]
     fn find(
         &mut self,
         hash: u32,
+        hash_of: impl Fn(&T) -> u32,
         is: impl Fn(&T) -> bool,
         new: impl FnOnce(Number) -> T,
     ) -> (T, bool) {
         if self.taken * 2 >= self.places.len() {
-            self.grow();
+            self.grow(hash_of);
         }
         let mask = self.places.len().wrapping_sub(1);
         let mut place = hash as usize & mask;
         while let Some(Some(entry)) = self.places.get(place) {
-            if entry.hash() == hash && is(entry) {
+            if is(entry) {
                 return (*entry, false);
             }
             place = (place + 1) & mask;
@@ -74,11 +70,11 @@ impl<T: Entry> Table<T> {
     }
 
     #[cold]
-    fn grow(&mut self) {
+    fn grow(&mut self, hash_of: impl Fn(&T) -> u32) {
         let size = (self.places.len() * 2).max(PLACES);
         let before = std::mem::replace(&mut self.places, vec![None; size]);
         for entry in before.into_iter().flatten() {
-            let mut place = entry.hash() as usize & (size - 1);
+            let mut place = hash_of(&entry) as usize & (size - 1);
             while self.places.get(place).is_some_and(Option::is_some) {
                 place = (place + 1) & (size - 1);
             }
@@ -102,13 +98,6 @@ struct Word {
     number: Number,
     start: u32,
     length: u32,
-}
-
-impl Entry for Word {
-    #[inline]
-    fn hash(&self) -> u32 {
-        self.hash
-    }
 }
 
 impl Word {
@@ -141,7 +130,8 @@ impl Texts {
         let hash = XxHash3_64::oneshot(text) as u32;
         let (start, length) = (plain.len() as u32 + 4, text.len() as u32);
         let new = |number| Word { hash, number, start, length };
-        let (word, is_new) = words.find(hash, |word| word.is(text, plain), new);
+        let is = |word: &Word| word.hash == hash && word.is(text, plain);
+        let (word, is_new) = words.find(hash, |word| word.hash, is, new);
         if is_new {
             plain.extend_from_slice(&length.to_le_bytes());
             plain.extend_from_slice(text);
@@ -163,18 +153,13 @@ impl Texts {
     }
 }
 
-/// A number of a dictionary.
-#[derive(Debug, Clone, Copy)]
-struct Figure {
-    value: u64,
-    number: Number,
-}
-
-impl Entry for Figure {
-    #[inline]
-    fn hash(&self) -> u32 {
-        hash_of(self.value)
-    }
+/// Numbers of eight bytes.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    numbers: Table<Number>,
+    values: Vec<u64>,
+    /// The one that came last: often it comes again.
+    last: Option<(u64, Number)>,
 }
 
 #[inline]
@@ -182,30 +167,26 @@ fn hash_of(value: u64) -> u32 {
     (value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
-/// Numbers of eight bytes.
-#[derive(Debug, Default)]
-pub struct Numbers {
-    figures: Table<Figure>,
-    values: Vec<u64>,
-    /// The one that came last: often it comes again.
-    last: Option<Figure>,
-}
-
 impl Numbers {
     /// The number of a value.
     #[inline]
     pub fn number(&mut self, value: u64) -> u32 {
-        if let Some(last) = self.last.filter(|last| last.value == value) {
-            return last.number.get();
+        let Numbers { numbers, values, last } = self;
+        if let Some((_, number)) = last.filter(|(last, _)| *last == value) {
+            return number.get();
         }
-        let is = |figure: &Figure| figure.value == value;
-        let (figure, is_new) =
-            self.figures.find(hash_of(value), is, |number| Figure { value, number });
+        let known = |number: &Number| values.get(number.get() as usize).copied();
+        let (number, is_new) = numbers.find(
+            hash_of(value),
+            |number| known(number).map_or(0, hash_of),
+            |number| known(number) == Some(value),
+            |number| number,
+        );
         if is_new {
-            self.values.push(value);
+            values.push(value);
         }
-        self.last = Some(figure);
-        figure.number.get()
+        *last = Some((value, number));
+        number.get()
     }
 
     /// All of them as a dictionary page has them.
@@ -216,7 +197,7 @@ impl Numbers {
 
     /// Begins anew.
     pub fn clear(&mut self) {
-        self.figures.clear();
+        self.numbers.clear();
         self.values.clear();
         self.last = None;
     }
