@@ -6,6 +6,7 @@ mod archive_crash;
 mod archive_faults;
 mod archive_import;
 mod archive_keep;
+mod archive_resources;
 mod archive_vectors;
 mod bank;
 mod bank_charge;
