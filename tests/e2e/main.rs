@@ -8,6 +8,7 @@ mod archive_import;
 mod archive_keep;
 mod archive_resources;
 mod archive_vectors;
+mod archive_zones;
 mod bank;
 mod bank_charge;
 mod bank_crash;
