@@ -2,6 +2,7 @@
 
 mod architecture;
 mod archive;
+mod archive_calls;
 mod archive_crash;
 mod archive_faults;
 mod archive_import;

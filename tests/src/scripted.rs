@@ -43,13 +43,24 @@ impl Scripted {
         let (sacct, rows) = (self.path("sacct.py"), self.path("rows.json"));
         let ours = format!("sacct = [\"python3\", {sacct:?}, {rows:?}]\n");
         let ours = if slurm.contains("sacct = ") { "" } else { &*ours };
+        let retries = if slurm.contains("retries = ") { "" } else { "retries = 0\n" };
         let text = format!(
             "time_zone = \"UTC\"\n[archive]\ndirectory = {:?}\n[serve]\nstate = {:?}\n[slurm]\n\
-             {ours}retries = 0\n{clusters}{slurm}\n",
+             {ours}{retries}{clusters}{slurm}\n",
             self.data(),
             self.path("state"),
         );
         self.write("steward.toml", &text);
+    }
+
+    /// Writes the configuration anew, with a shell script for sacct, in which ours is `$SACCT`.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn wrap(&self, script: &str, clusters: &str, slurm: &str) {
+        self.write("sacct.sh", script);
+        let sacct = format!("sacct = [\"sh\", {:?}]\n", self.path("sacct.sh"));
+        self.configure(clusters, &(sacct + slurm));
     }
 
     /// What sacct answers from now on.
