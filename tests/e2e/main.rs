@@ -16,6 +16,7 @@ mod bank_crash;
 mod bank_mail;
 mod bank_site;
 mod buckets;
+mod buckets_keep;
 mod cancel;
 mod catalogue;
 mod chaos;
