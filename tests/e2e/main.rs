@@ -1,5 +1,6 @@
 //! End-to-end tests against the real testbed: `tests/run` brings it up and calls them.
 
+mod analyze;
 mod architecture;
 mod archive;
 mod archive_calls;

@@ -30,6 +30,7 @@ pub mod shared;
 pub mod slapd;
 pub mod slurm;
 pub mod smtp;
+pub mod terminal;
 pub mod testbed;
 pub mod wait;
 

@@ -89,21 +89,27 @@ impl Scripted {
         self.path("archive")
     }
 
-    /// Runs the program to its end, with only warnings in its log.
-    ///
-    /// # Panics
-    /// If it cannot be started.
+    /// The program, with only warnings in its log.
     #[must_use]
-    pub fn run(&self, arguments: &[&str]) -> Output {
-        Command::new(program())
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program());
+        command
             .arg("--config")
             .arg(self.path("steward.toml"))
             .args(arguments)
             .stdin(Stdio::null())
             .env("STEWARD_LOG", "warn")
-            .env("SACCT", format!("python3 {} {}", self.text("sacct.py"), self.text("rows.json")))
-            .output()
-            .unwrap_or_else(|error| panic!("steward: {error}"))
+            .env("SACCT", format!("python3 {} {}", self.text("sacct.py"), self.text("rows.json")));
+        command
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    #[must_use]
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap_or_else(|error| panic!("steward: {error}"))
     }
 
     /// Runs it; what it says.
