@@ -23,6 +23,7 @@ mod catalogue;
 mod chaos;
 mod dashboards;
 mod defects;
+mod deployed;
 mod desk;
 mod exporter_text;
 mod faults;
