@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use steward_tests::accounted::{self, PATIENCE, assert_accounted, near, number, runs, wait_known};
 use steward_tests::archive::{done, records};
-use steward_tests::scripted::now;
+use steward_tests::scripted::{Scripted, now};
 use steward_tests::shared;
 use steward_tests::slurm::{run, submit};
 
@@ -94,4 +94,59 @@ fn a_real_job_has_its_times_and_its_day_in_any_zone() {
     held(&job.id, own, other, None, other);
     held(&job.id, own, ODD, Some(other), other);
     held(&job.id, own, other, Some("UTC"), "UTC");
+}
+
+/// The last day of New York on which clocks were changed: its date, its first moment, the first of the
+/// next day, and how many days ago; by another program's calendar.
+const CHANGED: &str = "
+import datetime, sys, zoneinfo
+zone = zoneinfo.ZoneInfo('America/New_York')
+first = lambda day: datetime.datetime(day.year, day.month, day.day, tzinfo=zone)
+today = datetime.datetime.now(zone).date()
+for back in range(1, 400):
+    day = today - datetime.timedelta(back)
+    begin, end = (int(first(day + datetime.timedelta(more)).timestamp()) for more in (0, 1))
+    if end - begin != 24 * 3600:
+        print(day, begin, end, back)
+        break
+";
+
+#[test]
+fn a_day_on_which_clocks_change_is_as_long_as_it_is() {
+    let found = Command::new("python3").args(["-c", CHANGED]).output().unwrap();
+    let found = done(&found);
+    let [day, begin, end, back] = found.split_whitespace().collect::<Vec<_>>()[..] else {
+        panic!("{found}")
+    };
+    let (begin, end): (i64, i64) = (begin.parse().unwrap(), end.parse().unwrap());
+    let length = (end - begin) / 3600;
+    assert!(length == 23 || length == 25, "{found}");
+    let site = Scripted::new("");
+    let config = site.data().with_file_name("steward.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace("\"UTC\"", "\"America/New_York\"")).unwrap();
+    // From noon of the day before to noon of the day after, and one in the last hour of the day.
+    let (start, over) = (begin - 12 * 3600, end + 12 * 3600);
+    let job = |id: u32, start: i64, end: i64, cpus: u32| {
+        json!({
+            "JobIDRaw": id, "JobID": id, "User": "ann", "State": "COMPLETED", "Submit": start,
+            "Start": start, "End": end, "ElapsedRaw": end - start, "AllocCPUS": cpus,
+            "AllocNodes": 1, "NodeList": "n1",
+        })
+    };
+    site.answer(&json!([job(1, start, over, 2), job(2, end - 3600, end, 1)]));
+    let days: i64 = back.parse::<i64>().unwrap() + 1;
+    site.steward(&["collect", "--days", &days.to_string(), "--no-summary"]);
+    let near_it = [begin - 3600, begin, end].map(|at| self::day(at, "America/New_York"));
+    let ask = ["analyze", "--from", &near_it[0], "--to", &near_it[2], "--json", "--table", "days"];
+    let lines = site.json(&ask);
+    let expected = [24.0, 2.0 * length as f64 + 1.0, 24.0];
+    assert_eq!((near_it[1].as_str(), lines.as_array().unwrap().len()), (day, 3), "{lines}");
+    for ((line, day), hours) in lines.as_array().unwrap().iter().zip(&near_it).zip(expected) {
+        assert_eq!(line["day"], json!(day), "{lines}");
+        let found = line["cpu_hours"].as_f64().unwrap();
+        assert!(near(found, hours), "{found} on {day}, not {hours}: {lines}");
+    }
+    let only = site.json(&["analyze", "--from", day, "--to", day, "--json"]);
+    assert!(near(only["totals"]["cpu_hours"].as_f64().unwrap(), expected[1]), "{only}");
 }
