@@ -141,10 +141,20 @@ fn a_sacct_that_hangs_is_ended_and_the_limit_is_named() {
 
 #[test]
 fn a_gap_is_filled_by_the_next_collection() {
+    fills_a_gap("");
+}
+
+#[test]
+fn a_gap_is_filled_long_before_its_day_is_asked_for_a_last_time() {
+    fills_a_gap("[collect]\ngrace = \"30d\"\n");
+}
+
+/// Takes a day out of what was collected and collects; `more` are settings.
+fn fills_a_gap(more: &str) {
     let site = Scripted::new("");
     let script =
         "echo $(echo \"$*\" | tr ' ' '\\n' | grep time=) >>\"$notes\"\nexec $SACCT \"$@\"\n";
-    site.wrap(&format!("{BEGIN}{script}"), "clusters = [\"c1\"]\n", "");
+    site.wrap(&format!("{BEGIN}{script}"), "clusters = [\"c1\"]\n", more);
     let known = |site: &Scripted| -> Vec<String> { site.runs().into_keys().collect() };
     let gaps = || site.json(&["status", "--json"])["gaps"].clone();
     // As if nobody had collected on the third day from now.
@@ -158,8 +168,9 @@ fn a_gap_is_filled_by_the_next_collection() {
     let to = cluster["covered"][0][1].clone();
     let parts = |last: &Value| json!([[from, midnight(3)], [midnight(2), last]]);
     cluster["covered"] = parts(&to);
-    let settled = cluster["settled"][0][1].clone();
-    cluster["settled"] = parts(&settled);
+    if let Some(settled) = cluster["settled"].get(0).map(|window| window[1].clone()) {
+        cluster["settled"] = parts(&settled);
+    }
     fs::write(&manifest, held.to_string()).unwrap();
     assert_eq!(gaps().as_array().unwrap().len(), 1, "{}", gaps());
     site.answer(&jobs(1..=5));
