@@ -13,6 +13,10 @@ use steward_tests::slurm::{run, submit};
 /// Half an hour off, and with clocks that change.
 const ODD: &str = "America/St_Johns";
 
+/// Whose jobs are summed up: in this account, which is not the usual one of this user, nobody else has
+/// any that go on.
+const WHOSE: [&str; 2] = ["stw-bob", "biology"];
+
 /// A zone in which it is another day than in UTC, for an hour at least or until UTC's next day.
 fn elsewhere() -> &'static str {
     let hour = now() % 86_400 / 3600;
@@ -45,8 +49,8 @@ fn held(job: &str, own: (i64, i64), clock: &str, site: Option<&str>, zone: &str)
     assert!(inside, "{clock}: {start} to {end}, the job's own clock said {own:?}");
     for at in [start - 86_400, start, start + 86_400] {
         let day = day(at, zone);
-        let ask = ["analyze", "--from", &day, "--to", &day, "--json", "--user", "stw-bob"];
-        let output = steward(&[&ask[..], &["--account", "physics"]].concat());
+        let ask = ["analyze", "--from", &day, "--to", &day, "--json", "--user", WHOSE[0]];
+        let output = steward(&[&ask[..], &["--account", WHOSE[1]]].concat());
         let hours = by_sacct(&day, zone);
         assert_eq!(hours > 0.0, output.status.success(), "{hours} on {day} in {zone}: {output:?}");
         if hours > 0.0 {
@@ -66,8 +70,8 @@ fn by_sacct(day: &str, zone: &str) -> f64 {
         done(&begin.unwrap()).trim().parse::<f64>().unwrap()
     };
     let (from, to) = (begin(day), begin(&format!("{day} + 1 day")));
-    let args = ["SLURM_TIME_FORMAT=%s", "sacct", "-nPDX", "-S", "now-4days", "-u", "stw-bob"];
-    let fields = ["-A", "physics", "-o", "Start,End,AllocCPUS"];
+    let args = ["SLURM_TIME_FORMAT=%s", "sacct", "-nPDX", "-S", "now-4days", "-u", WHOSE[0]];
+    let fields = ["-A", WHOSE[1], "-o", "Start,End,AllocCPUS"];
     let text = run("env", &[&args[..], &fields].concat());
     let hours = |line: &str| {
         let row: Vec<f64> = line.split('|').filter_map(|part| part.parse().ok()).collect();
@@ -82,7 +86,7 @@ fn a_real_job_has_its_times_and_its_day_in_any_zone() {
     let notes = shared::directory();
     let note = notes.path().join("clock");
     let script = format!("#!/bin/sh\ndate +%s >{0}\nsleep 4\ndate +%s >>{0}\n", note.display());
-    let job = submit("stw-bob", &["-n1", "-A", "physics", "--mem=50M"], &script);
+    let job = submit(WHOSE[0], &["-n1", "-A", WHOSE[1], "--mem=50M"], &script);
     job.wait_ended(PATIENCE);
     wait_known(&job);
     let text = std::fs::read_to_string(&note).unwrap();
