@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use steward_common::id::ClusterName;
 use steward_common::span::Span;
 use steward_common::time::Timestamp;
 
@@ -91,9 +92,34 @@ pub fn warning(
     ))
 }
 
+/// Those of all clusters: of each in the archive up to when it is covered, and those of the
+/// configuration of which there is nothing at all.
+#[must_use]
+pub fn warnings(
+    covered: &[(&str, Option<Timestamp>)],
+    configured: &[ClusterName],
+    now: Timestamp,
+    after: (&str, Duration),
+) -> Vec<String> {
+    let is_new = |name: &&str| covered.iter().all(|(known, _)| known != name);
+    let never = configured.iter().map(ClusterName::as_str).filter(is_new).map(|name| (name, None));
+    let all = covered.iter().copied().chain(never);
+    all.filter_map(|(cluster, until)| warning(cluster, until, now, after)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cluster_that_was_never_collected_is_warned_about() {
+        let now = Timestamp::new(100 * 86_400);
+        let configured = ["c1".parse().unwrap(), "c2".parse().unwrap()];
+        let covered = [("c1", Some(now)), ("old", Some(now))];
+        let warnings = warnings(&covered, &configured, now, ("PurgeJobAfter", DAY * 30));
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].starts_with("c2: nothing was collected yet"), "{warnings:?}");
+    }
 
     #[test]
     fn every_way_to_write_it_is_read() {

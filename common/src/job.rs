@@ -166,8 +166,8 @@ pub struct Run<'a> {
     pub disk_written: Option<u64>,
     /// Energy used, in joules.
     pub energy: Option<u64>,
-    /// How many steps it had.
-    pub steps: u32,
+    /// How many steps it had; `None` where sacct did not tell of it, as of a run that was taken over.
+    pub steps: Option<u32>,
     /// The administrator's comment.
     pub admin_comment: Cow<'a, str>,
     /// What the agents measured.

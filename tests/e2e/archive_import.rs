@@ -129,6 +129,7 @@ fn an_archive_of_slurm_usage_is_taken_over_once() {
         ("101_7", "total_cpu_seconds", "null"),
         ("101_7", "cpu_efficiency", "null"),
         ("101_7", "cpu_source", "null"),
+        ("101_7", "steps", "null"),
         ("101_7", "array_task_id", "7"),
         ("102", "req_mem_mb", "null"),
         ("102", "uid", "7"),

@@ -1,11 +1,15 @@
 //! The archive in object storage: the same as in a directory.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::{Command, Output};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use steward_tests::centre::{Centre, Text};
 use steward_tests::object_storage::{ObjectStorage, place};
 use steward_tests::sacct_text::Recipe;
+use steward_tests::service::{Service, program, steward_as};
+use steward_tests::shared;
 
 /// Jobs of three days.
 pub fn text(dir: &Path, jobs: u64) -> Text {
@@ -53,7 +57,7 @@ fn a_writer_that_dies_leaves_a_bucket_as_it_was_or_as_it_shall_be() {
         // Whatever is there can be read.
         let read = remote.run(&["analyze", "--days", "3"]);
         let said = String::from_utf8_lossy(&read.stderr);
-        assert!(read.status.success() || said.contains("No data found"), "{said}");
+        assert!(read.status.success() || said.contains("nothing was collected yet"), "{said}");
     }
     // One that died after its manifest and before its files were in their places, one before.
     remote.done(&collect);
@@ -128,6 +132,65 @@ fn what_is_wrong_with_a_bucket_is_said() {
     std::fs::remove_file(dir.path().join("secret-key")).unwrap();
     let error = said(&place("x"), &settings, "analyze");
     assert!(error.contains("secret-key"), "{error}");
+}
+
+#[test]
+fn who_has_no_keys_is_answered_by_the_service() {
+    let storage = ObjectStorage::start();
+    let shared = shared::directory();
+    let dir = shared.path();
+    let keys = storage.settings(dir);
+    Centre::new(dir, "centre", &place("x"), &text(dir, 50), &keys).done(&[
+        "collect",
+        "--days",
+        "3",
+        "--no-summary",
+    ]);
+    let closed = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(dir.join("secret-key"), closed).unwrap();
+    let archive = |place: &str| format!("[archive]\ndirectory = {place:?}\n");
+    let service = Service::start(dir, "one", &(archive(&place("x")) + &keys));
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+
+    // Alice may not read the key.
+    let config = dir.join("one.toml");
+    let alice = |args: &[&str]| {
+        steward_as("stw-alice", &[&["--config", config.to_str().unwrap()], args].concat())
+    };
+    let own = alice(&["jobs", "--json"]);
+    assert!(own.status.success(), "{}", said(&own));
+    let others = said(&alice(&["jobs", "--all-users"]));
+    assert!(others.contains("own jobs only"), "{others}");
+    let none = said(&alice(&["analyze"]));
+    assert!(none.contains("No data found"), "{none}");
+    let status = said(&alice(&["status"]));
+    assert!(status.contains("steward service status"), "{status}");
+
+    // No keys at all, half of them, and an archive that is not here.
+    let keyless = keys.lines().filter(|line| !line.contains("key_file"));
+    let keyless: String = keyless.map(|line| format!("{line}\n")).collect();
+    let nowhere = dir.join("nowhere");
+    for (name, settings) in [
+        ("keyless", archive(&place("x")) + &keyless),
+        ("half", archive(&place("x")) + &keyless),
+        ("nowhere", archive(nowhere.to_str().unwrap())),
+    ] {
+        let config = dir.join(format!("{name}.toml"));
+        let socket = format!("[serve]\nsocket = {:?}\n", service.socket());
+        std::fs::write(&config, settings + &socket).unwrap();
+        for command in [&["jobs", "--all-users", "--limit=1"][..], &["analyze", "--days=3"]] {
+            let mut asking = Command::new(program());
+            asking.arg("--config").arg(&config).args(command).arg("--json");
+            // No machine of a cloud gives us its keys.
+            asking.env("AWS_METADATA_ENDPOINT", "http://127.0.0.1:9");
+            if name == "half" {
+                asking.env("AWS_ACCESS_KEY_ID", "testing");
+            }
+            let output = asking.output().unwrap();
+            assert!(output.status.success(), "{name} {command:?}: {}", said(&output));
+            assert!(!output.stdout.is_empty(), "{name} {command:?}");
+        }
+    }
 }
 
 /// Puts a writer on another machine into the manifest, who began so many minutes ago.

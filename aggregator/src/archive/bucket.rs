@@ -89,7 +89,14 @@ impl Bucket {
         if let Some(path) = &settings.secret_key_file {
             builder = builder.with_secret_access_key(secret(path)?);
         }
-        let store = builder.build().map_err(|error| refused(&address, &error))?;
+        let is_set = |key| builder.get_config_value(&key).is_some();
+        let half =
+            is_set(AmazonS3ConfigKey::AccessKeyId) != is_set(AmazonS3ConfigKey::SecretAccessKey);
+        let store = builder.build().map_err(|error| match half {
+            // The service may have both, from its environment.
+            true => at(&address)(closed(&error)),
+            false => refused(&address, &error),
+        })?;
         let driver = Driver::start().map_err(at(&address))?;
         Ok(Bucket {
             store: Arc::new(store),
@@ -400,7 +407,22 @@ fn is_unknown(error: &ArchiveError) -> bool {
 }
 
 fn refused(path: &Path, error: &Error) -> ArchiveError {
-    at(path)(io::Error::other(with_causes(error)))
+    let is_closed = match error {
+        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => true,
+        error => has_no_keys(&with_causes(error)),
+    };
+    at(path)(if is_closed { closed(error) } else { io::Error::other(with_causes(error)) })
+}
+
+/// What is not for us is so in a bucket as in a directory.
+fn closed(error: &Error) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, with_causes(error))
+}
+
+/// Whether there are no keys: who has none of his own is asked for those of the machine, at
+/// addresses of Amazon's, which only machines of a cloud have.
+fn has_no_keys(error: &str) -> bool {
+    ["/latest/api/token", "/latest/meta-data/iam/"].iter().any(|path| error.contains(path))
 }
 
 fn read_piece(file: &mut File, bytes: u64) -> io::Result<Vec<u8>> {
@@ -421,50 +443,4 @@ fn secret(path: &Path) -> Result<String, ArchiveError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use tokio::runtime::Builder;
-
-    use super::*;
-
-    fn bucket(prefix: &str) -> Bucket {
-        let settings = S3 {
-            endpoint: Some("http://127.0.0.1:9/".to_owned()),
-            region: Some("us-east-1".to_owned()),
-            allow_http: true,
-            ..S3::default()
-        };
-        Bucket::new("jobs", prefix, &settings).unwrap()
-    }
-
-    #[test]
-    fn messages_name_the_object() {
-        let address = |prefix, name| bucket(prefix).address(name).display().to_string();
-        assert_eq!(address("", "manifest.json"), "s3://jobs/manifest.json");
-        assert_eq!(address("a/b", "manifest.json"), "s3://jobs/a/b/manifest.json");
-        assert_eq!(address("a/b", ""), "s3://jobs/a/b");
-        assert_eq!(bucket("").key("raw/cluster=c1/x").unwrap().as_ref(), "raw/cluster=c1/x");
-        assert_eq!(bucket("a").key("raw/x").unwrap().as_ref(), "a/raw/x");
-        let error = bucket("").key("raw//x").unwrap_err().to_string();
-        assert!(error.starts_with("s3://jobs/raw//x: no object"), "{error}");
-    }
-
-    #[test]
-    fn it_can_be_used_and_dropped_where_others_wait_for_the_network() {
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let bucket = bucket("");
-            assert_eq!(bucket.driver.wait(async { 7 }), Some(7));
-            drop(bucket);
-        });
-    }
-
-    #[test]
-    fn keys_come_from_files() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("key");
-        std::fs::write(&path, "abc\n").unwrap();
-        assert_eq!(secret(&path).unwrap(), "abc");
-        std::fs::write(&path, "\n").unwrap();
-        assert!(secret(&path).unwrap_err().to_string().ends_with("it is empty; expected a key"));
-    }
-}
+mod tests;

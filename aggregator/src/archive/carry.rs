@@ -8,7 +8,7 @@ use arrow_select::filter::filter_record_batch;
 use steward_common::time::Timestamp;
 
 use super::ArchiveError;
-use super::processed::{ProcessedWriter, conform};
+use super::processed::ProcessedWriter;
 use super::read::{RunKey, Table, texts, times, whole};
 
 /// Adds those runs of a file for which `keep` holds; it is shown each run and its user.
@@ -24,7 +24,7 @@ pub fn carry<W: Write + Send>(
         let batch = batch?;
         let wanted: BooleanArray =
             keys(&batch).map(|(key, user)| Some(key.is_some_and(|key| keep(key, user)))).collect();
-        to.push_batch(&conform(&filter_record_batch(&batch, &wanted)?)?)?;
+        to.push_batch(&filter_record_batch(&batch, &wanted)?)?;
     }
     Ok(())
 }

@@ -160,15 +160,38 @@ impl Pages {
     }
 }
 
-/// Which rows have a value.
-struct Levels(Vec<u8>);
+/// Which rows have a value. Of most columns all have one, or none has: that needs no list.
+#[derive(Default)]
+struct Levels {
+    /// What the rows before `listed` have, or all of them as long as nothing is listed.
+    alike: u8,
+    /// One for each row, once not all are alike.
+    listed: Vec<u8>,
+}
 
 impl Levels {
-    /// Appends them, with their length before them.
-    fn write(&self, out: &mut Vec<u8>) {
+    /// Adds a row behind so many others.
+    #[inline]
+    fn push(&mut self, rows: usize, there: bool) {
+        let there = u8::from(there);
+        if !self.listed.is_empty() {
+            self.listed.push(there);
+        } else if rows == 0 {
+            self.alike = there;
+        } else if there != self.alike {
+            self.listed.resize(rows, self.alike);
+            self.listed.push(there);
+        }
+    }
+
+    /// Appends those of so many rows, with their length before them.
+    fn write(&self, rows: usize, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[0; 4]);
-        pack::runs(&self.0, 1, out);
+        match self.listed.is_empty() {
+            true => pack::run(self.alike, rows, 1, out),
+            false => pack::runs(&self.listed, 1, out),
+        }
         let length = (out.len() - start - 4) as u32;
         if let Some(place) = out.get_mut(start..start + 4) {
             place.copy_from_slice(&length.to_le_bytes());
@@ -206,7 +229,7 @@ impl Chunk {
     /// Begins one of about so many rows, whose values may be absent if `nullable`; its range is told
     /// if `ranged`. What grows step by step touches several times the memory that it needs.
     pub(super) fn new(mut values: Values, rows: usize, nullable: bool, ranged: bool) -> Chunk {
-        let levels = nullable.then(|| Levels(Vec::with_capacity(rows)));
+        let levels = nullable.then(Levels::default);
         match &mut values {
             Values::Words(numbers, _) | Values::Figures(numbers, _) => numbers.reserve(rows),
             Values::Texts(lengths, _) => lengths.reserve(rows),
@@ -225,10 +248,10 @@ impl Chunk {
 
     #[inline]
     fn row(&mut self, there: bool) {
-        self.rows += 1;
         if let Some(levels) = &mut self.levels {
-            levels.0.push(u8::from(there));
+            levels.push(self.rows, there);
         }
+        self.rows += 1;
     }
 
     /// Adds a text, or that there is none.
@@ -335,7 +358,7 @@ impl Chunk {
             press.page.clear();
         }
         if let Some(levels) = &self.levels {
-            levels.write(&mut press.page);
+            levels.write(self.rows, &mut press.page);
         }
         let page = &mut press.page;
         let encoding = match &mut self.values {
@@ -374,7 +397,7 @@ impl Chunk {
         };
         self.pages.data(press, encoding, std::mem::take(&mut self.rows))?;
         if let Some(levels) = &mut self.levels {
-            levels.0.clear();
+            levels.listed.clear();
         }
         Ok(())
     }

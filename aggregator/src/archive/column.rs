@@ -161,7 +161,7 @@ pub const COLUMNS: &[Column] = &[
     number("disk_read_bytes", |s| large(s.run.disk_read)),
     number("disk_written_bytes", |s| large(s.run.disk_written)),
     number("energy_joules", |s| large(s.run.energy)),
-    whole("steps", |s| Some(i64::from(s.run.steps))),
+    whole("steps", |s| small(s.run.steps)),
     real("gpu_used_seconds", |s| s.run.agent.as_ref()?.gpu_seconds),
     number("io_read_bytes", |s| large(s.run.agent.as_ref()?.read_bytes)),
     number("io_written_bytes", |s| large(s.run.agent.as_ref()?.written_bytes)),

@@ -1,81 +1,132 @@
 //! Values that come again and again: each is kept once, in the order in which they came, and has a
 //! small number.
+//!
+//! A row group has tens of these, which together fit into no cache: what is needed to know a value
+//! stands in one place of the table.
 
-use std::ops::Range;
+use std::num::NonZeroU32;
 
 use twox_hash::XxHash3_64;
 
 /// Places at first; twice as many when half are taken.
 const PLACES: usize = 64;
 
-/// Finds the number of a value by its hash.
-#[derive(Debug, Default)]
-struct Index {
-    /// At a value's place its number and one more; 0 where there is none.
-    places: Vec<u32>,
-    /// The hash of each value.
-    hashes: Vec<u32>,
+/// A place of a table, taken by a value.
+trait Entry: Copy {
+    fn hash(&self) -> u32;
 }
 
-impl Index {
-    /// The number of the value with this hash for which `is` holds, or the next one.
+/// Its number and one more, so that a free place needs no room to say so.
+#[derive(Debug, Clone, Copy)]
+struct Number(NonZeroU32);
+
+impl Number {
+    /// That of a value before which there are so many.
+    fn behind(count: usize) -> Number {
+        Number(NonZeroU32::MIN.saturating_add(count as u32))
+    }
+
     #[inline]
-    fn find(&mut self, hash: u32, is: impl Fn(usize) -> bool) -> (u32, bool) {
-        if self.hashes.len() * 2 >= self.places.len() {
+    fn get(self) -> u32 {
+        self.0.get() - 1
+    }
+}
+
+/// Values by their hash.
+#[derive(Debug)]
+struct Table<T> {
+    places: Vec<Option<T>>,
+    taken: usize,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Table { places: Vec::new(), taken: 0 }
+    }
+}
+
+impl<T: Entry> Table<T> {
+    /// The value with this hash for which `is` holds, or the new one, and whether it is that.
+    #[inline]
+    fn find(
+        &mut self,
+        hash: u32,
+        is: impl Fn(&T) -> bool,
+        new: impl FnOnce(Number) -> T,
+    ) -> (T, bool) {
+        if self.taken * 2 >= self.places.len() {
             self.grow();
         }
         let mask = self.places.len().wrapping_sub(1);
         let mut place = hash as usize & mask;
-        loop {
-            match self.places.get_mut(place) {
-                Some(0) | None => break,
-                Some(number) => {
-                    let number = *number - 1;
-                    let known = self.hashes.get(number as usize) == Some(&hash);
-                    if known && is(number as usize) {
-                        return (number, false);
-                    }
-                }
+        while let Some(Some(entry)) = self.places.get(place) {
+            if entry.hash() == hash && is(entry) {
+                return (*entry, false);
             }
             place = (place + 1) & mask;
         }
-        self.hashes.push(hash);
-        let count = self.hashes.len() as u32;
+        let entry = new(Number::behind(self.taken));
         if let Some(free) = self.places.get_mut(place) {
-            *free = count;
+            *free = Some(entry);
         }
-        (count - 1, true)
+        self.taken += 1;
+        (entry, true)
     }
 
+    #[cold]
     fn grow(&mut self) {
         let size = (self.places.len() * 2).max(PLACES);
-        self.places.clear();
-        self.places.resize(size, 0);
-        for (hash, number) in self.hashes.iter().zip(1..) {
-            let mut place = *hash as usize & (size - 1);
-            while self.places.get(place).is_some_and(|taken| *taken != 0) {
+        let before = std::mem::replace(&mut self.places, vec![None; size]);
+        for entry in before.into_iter().flatten() {
+            let mut place = entry.hash() as usize & (size - 1);
+            while self.places.get(place).is_some_and(Option::is_some) {
                 place = (place + 1) & (size - 1);
             }
             if let Some(free) = self.places.get_mut(place) {
-                *free = number;
+                *free = Some(entry);
             }
         }
     }
 
+    /// Frees all places; the next values are about as many.
     fn clear(&mut self) {
-        self.places.clear();
-        self.hashes.clear();
+        self.places.fill(None);
+        self.taken = 0;
+    }
+}
+
+/// A text of a dictionary.
+#[derive(Debug, Clone, Copy)]
+struct Word {
+    hash: u32,
+    number: Number,
+    start: u32,
+    length: u32,
+}
+
+impl Entry for Word {
+    #[inline]
+    fn hash(&self) -> u32 {
+        self.hash
+    }
+}
+
+impl Word {
+    /// Whether it is this text, in a page that holds it.
+    #[inline]
+    fn is(&self, text: &[u8], plain: &[u8]) -> bool {
+        let start = self.start as usize;
+        self.length as usize == text.len() && plain.get(start..start + text.len()) == Some(text)
     }
 }
 
 /// Texts, as a dictionary page has them: each with its length before it.
 #[derive(Debug, Default)]
 pub struct Texts {
-    index: Index,
+    words: Table<Word>,
     plain: Vec<u8>,
-    ends: Vec<u32>,
-    /// The one that came last, and where it stands: often it comes again.
-    last: Option<(u32, Range<usize>)>,
+    /// The one that came last: often it comes again.
+    last: Option<Word>,
 }
 
 impl Texts {
@@ -83,70 +134,78 @@ impl Texts {
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "any 32 bits of a hash will do")]
     pub fn number(&mut self, text: &[u8]) -> u32 {
-        let Texts { index, plain, ends, last } = self;
-        if let Some((number, place)) = last
-            && place.len() == text.len()
-            && plain.get(place.clone()) == Some(text)
-        {
-            return *number;
+        let Texts { words, plain, last } = self;
+        if let Some(last) = last.filter(|last| last.is(text, plain)) {
+            return last.number.get();
         }
-        let place = |number: usize, ends: &[u32]| {
-            let end = |number: usize| ends.get(number).map(|end| *end as usize);
-            let start = 4 + number.checked_sub(1).and_then(end).unwrap_or(0);
-            start..end(number).unwrap_or(start)
-        };
-        let (number, is_new) = index.find(XxHash3_64::oneshot(text) as u32, |number| {
-            plain.get(place(number, ends)) == Some(text)
-        });
+        let hash = XxHash3_64::oneshot(text) as u32;
+        let (start, length) = (plain.len() as u32 + 4, text.len() as u32);
+        let new = |number| Word { hash, number, start, length };
+        let (word, is_new) = words.find(hash, |word| word.is(text, plain), new);
         if is_new {
-            plain.extend_from_slice(&(text.len() as u32).to_le_bytes());
+            plain.extend_from_slice(&length.to_le_bytes());
             plain.extend_from_slice(text);
-            ends.push(plain.len() as u32);
         }
-        *last = Some((number, place(number as usize, ends)));
-        number
+        *last = Some(word);
+        word.number.get()
     }
 
     /// All of them, and how many there are.
     pub fn plain(&self) -> (&[u8], usize) {
-        (&self.plain, self.ends.len())
+        (&self.plain, self.words.taken)
     }
 
     /// Begins anew.
     pub fn clear(&mut self) {
-        self.index.clear();
+        self.words.clear();
         self.plain.clear();
-        self.ends.clear();
         self.last = None;
     }
+}
+
+/// A number of a dictionary.
+#[derive(Debug, Clone, Copy)]
+struct Figure {
+    value: u64,
+    number: Number,
+}
+
+impl Entry for Figure {
+    #[inline]
+    fn hash(&self) -> u32 {
+        hash_of(self.value)
+    }
+}
+
+#[inline]
+fn hash_of(value: u64) -> u32 {
+    (value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
 /// Numbers of eight bytes.
 #[derive(Debug, Default)]
 pub struct Numbers {
-    index: Index,
+    figures: Table<Figure>,
     values: Vec<u64>,
     /// The one that came last: often it comes again.
-    last: Option<(u32, u64)>,
+    last: Option<Figure>,
 }
 
 impl Numbers {
     /// The number of a value.
     #[inline]
     pub fn number(&mut self, value: u64) -> u32 {
-        let Numbers { index, values, last } = self;
-        if let Some((number, same)) = *last
-            && same == value
-        {
-            return number;
+        if let Some(last) = self.last.filter(|last| last.value == value) {
+            return last.number.get();
         }
-        let hash = (value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
-        let (number, is_new) = index.find(hash, |number| values.get(number) == Some(&value));
+        let is = |figure: &Figure| figure.value == value;
+        let (figure, is_new) =
+            self.figures.find(hash_of(value), is, |number| Figure { value, number });
         if is_new {
-            values.push(value);
+            self.values.push(value);
         }
-        *last = Some((number, value));
-        number
+        self.last = Some(figure);
+        figure.number.get()
     }
 
     /// All of them as a dictionary page has them.
@@ -157,7 +216,7 @@ impl Numbers {
 
     /// Begins anew.
     pub fn clear(&mut self) {
-        self.index.clear();
+        self.figures.clear();
         self.values.clear();
         self.last = None;
     }

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::manifest::Manifest;
 use super::read::Table;
-use super::store::staged;
+use super::shelf::Item;
+use super::store::{RawFile, staged};
 use super::{Archive, ArchiveError, Part};
 
 /// A file that counts.
@@ -70,26 +71,37 @@ impl Archive {
         Ok(true)
     }
 
+    /// All raw files of a cluster as this manifest means them, for those who read without the lock: one
+    /// that was written anew may still be in staging, and what stands in its place does not count.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    pub fn raw_files_of(
+        &self,
+        cluster: &str,
+        manifest: &Manifest,
+    ) -> Result<Vec<RawFile>, ArchiveError> {
+        let staged = |name: &str| staged(manifest.generation, manifest.mark, name);
+        let waiting = self.shelf().list(staged("").trim_end_matches('/'))?.into_iter();
+        let mut waiting: HashMap<String, Item> =
+            waiting.map(|item| (item.name.clone(), item)).collect();
+        let mut files = self.raw_files(cluster, manifest.generation)?;
+        for file in &mut files {
+            if let Some(new) = waiting.remove(&staged(&file.item.name)) {
+                file.item = new;
+            }
+        }
+        Ok(files)
+    }
+
     fn raw(
         &self,
         manifest: &Manifest,
         cluster: &str,
         files: &mut Vec<Listed>,
     ) -> Result<(), ArchiveError> {
-        // Files that were written anew and are not in their places yet.
-        let staging = staged(manifest.generation, manifest.mark, "");
-        let waiting: HashMap<String, u64> = self
-            .shelf()
-            .list(staging.trim_end_matches('/'))?
-            .into_iter()
-            .map(|item| (item.name, item.bytes))
-            .collect();
-        for file in self.raw_files(cluster, manifest.generation)? {
-            let new = staged(manifest.generation, manifest.mark, &file.item.name);
-            let (name, bytes) = match waiting.get(&new) {
-                Some(bytes) => (new, *bytes),
-                None => (file.item.name, file.item.bytes),
-            };
+        for file in self.raw_files_of(cluster, manifest)? {
+            let Item { name, bytes, .. } = file.item;
             let path = self.shelf().address(&name);
             // It may have been let go meanwhile.
             let Some(open) = self.shelf().open(&name)? else { continue };

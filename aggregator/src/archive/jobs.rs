@@ -90,6 +90,11 @@ fn newest_first<'m>(
             entry.open.map(|file| (Timestamp::new(i64::MAX), name.as_str(), Part::Open, file));
         files.extend(open);
     }
+    if let Some(number) = question.job_id.as_ref().and_then(|id| id.parse::<i64>().ok()) {
+        // A job that is not there would cost reading, or fetching, every file.
+        let may_hold = |(least, most)| (i64::from(least)..=i64::from(most)).contains(&number);
+        files.retain(|(.., file)| file.jobs.is_none_or(may_hold));
+    }
     files.sort_by_key(|(before, ..)| Reverse(*before));
     files
 }

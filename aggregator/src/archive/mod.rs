@@ -169,6 +169,14 @@ fn advice(path: &Path) -> &'static str {
 }
 
 impl ArchiveError {
+    /// Whether somebody else may read it, and we may not.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        use std::io::ErrorKind::PermissionDenied;
+
+        matches!(self, Self::File { source, .. } if source.kind() == PermissionDenied)
+    }
+
     /// The same as an error that came when the change counted already.
     #[must_use]
     pub fn after_change(self) -> ArchiveError {

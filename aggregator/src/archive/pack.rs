@@ -49,16 +49,21 @@ fn bits(numbers: impl Iterator<Item = u64>, width: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(word.to_le_bytes().get(..rest).unwrap_or_default());
 }
 
+/// Appends so many equal numbers of this width.
+pub fn run(number: impl Into<u32>, count: usize, width: u32, out: &mut Vec<u8>) {
+    varint((count as u64) << 1, out);
+    let bytes = number.into().to_le_bytes();
+    out.extend_from_slice(bytes.get(..width.div_ceil(8) as usize).unwrap_or_default());
+}
+
 /// Appends numbers of this width: runs of equal ones as one, the others by eights.
 pub fn runs<T: Copy + PartialEq + Into<u32>>(numbers: &[T], width: u32, out: &mut Vec<u8>) {
     let mut rest = numbers;
     while let Some(first) = rest.first() {
-        let run = rest.iter().take_while(|number| *number == first).count();
-        if run >= EIGHT || run == rest.len() {
-            varint((run as u64) << 1, out);
-            let bytes = (*first).into().to_le_bytes();
-            out.extend_from_slice(bytes.get(..width.div_ceil(8) as usize).unwrap_or_default());
-            rest = rest.get(run..).unwrap_or_default();
+        let equal = rest.iter().take_while(|number| *number == first).count();
+        if equal >= EIGHT || equal == rest.len() {
+            run(*first, equal, width, out);
+            rest = rest.get(equal..).unwrap_or_default();
             continue;
         }
         let is_run = |eight: &&[T]| {

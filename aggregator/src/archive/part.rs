@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
 use steward_common::job::AgentUse;
+use steward_common::time::Timestamp;
 use tempfile::NamedTempFile;
 
 use super::column::Stored;
@@ -49,21 +50,31 @@ impl PartWriter {
         Ok(PartWriter { existing, known, writer, new, measured: None, has_stand_ins, shown })
     }
 
+    /// Whether the archive has this run.
+    #[must_use]
+    pub fn knows(&self, key: RunKey) -> bool {
+        self.known.contains_key(&key)
+    }
+
     /// Whether the archive has this run with these very rows.
     #[must_use]
     pub fn has(&self, key: RunKey, digest: i32) -> bool {
         self.known(key).is_some_and(|known| known.digest == digest)
     }
 
-    /// Whether agents saw more of this run than the archive knows.
+    /// Whether agents saw more of this run than the archive knows, or its GPU time has come.
     #[must_use]
     pub fn is_seen_better(&self, key: RunKey, agent: Option<&AgentUse>) -> bool {
-        let before = self.known(key).and_then(|known| known.coverage).map(f64::from);
-        let now = agent.and_then(|agent| agent.coverage);
-        now.is_some_and(|now| before.is_none_or(|before| now > before + BETTER))
+        let Some(agent) = agent else { return false };
+        let known = self.known(key);
+        let before = known.and_then(|known| known.coverage).map(f64::from);
+        let more = |now: f64| before.is_none_or(|before| now > before + BETTER);
+        let gpus = agent.gpu_seconds.is_some() && known.is_some_and(|known| !known.has_gpu_time);
+        gpus || agent.coverage.is_some_and(more)
     }
 
-    /// What the archive knows that agents measured of a run whose rows have changed.
+    /// What the archive knows that was measured of a run which is to be written anew: because its
+    /// rows have changed, or with what was measured `now`, if that lacks some of it.
     ///
     /// # Errors
     /// If that cannot be read.
@@ -71,9 +82,20 @@ impl PartWriter {
         &mut self,
         key: RunKey,
         digest: i32,
+        now: Option<&AgentUse>,
     ) -> Result<Option<AgentUse>, ArchiveError> {
-        let changed = |known: &Known| known.coverage.is_some() && known.digest != digest;
-        let (true, Some(existing)) = (self.known(key).is_some_and(changed), &self.existing) else {
+        let less = |known: &Known| {
+            let now = |value: fn(&AgentUse) -> Option<f64>| now.and_then(value);
+            let coverage = now(|agent| agent.coverage);
+            let before = known.coverage.map(f64::from);
+            before.is_some_and(|before| coverage.is_none_or(|now| now + BETTER < before))
+                || (known.has_gpu_time && now(|agent| agent.gpu_seconds).is_none())
+        };
+        let is_needed = self.known(key).is_some_and(|known| {
+            known.coverage.is_some()
+                && (known.digest != digest || (self.is_seen_better(key, now) && less(known)))
+        });
+        let (true, Some(existing)) = (is_needed, &self.existing) else {
             return Ok(None);
         };
         let measured = match self.measured.take() {
@@ -109,18 +131,25 @@ impl PartWriter {
         Ok(is_new)
     }
 
-    /// Adds runs from another file as they stand there.
+    /// Adds runs from another file as they stand there; when the first of them started.
     ///
     /// # Errors
     /// If they cannot be read or written.
-    pub fn carry(&mut self, from: &Table, runs: &RunSet) -> Result<(), ArchiveError> {
+    pub fn carry(
+        &mut self,
+        from: &Table,
+        runs: &RunSet,
+    ) -> Result<Option<Timestamp>, ArchiveError> {
+        let mut since: Option<Timestamp> = None;
         for batch in from.batches(None, false)? {
             let batch = batch?;
             let wanted = kept(&batch, |key| runs.contains(&key) && !self.new.contains(&key));
-            self.writer.push_batch(&filter_record_batch(&batch, &wanted)?)?;
+            let wanted = filter_record_batch(&batch, &wanted)?;
+            since = since.into_iter().chain(times(&wanted, "start_time").flatten()).min();
+            self.writer.push_batch(&wanted)?;
         }
         self.new.extend(runs);
-        Ok(())
+        Ok(since)
     }
 
     /// The runs that were there and have not come again.
@@ -170,4 +199,61 @@ pub fn kept(batch: &RecordBatch, keep: impl Fn(RunKey) -> bool) -> BooleanArray 
         Some(key.is_some_and(&keep))
     })
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::arrow::ArrowWriter;
+    use steward_common::job::Run;
+    use steward_common::slurm::sacct::{Draft, Field, Layout, Row, row};
+
+    use super::super::processed::properties;
+    use super::super::shelf::Directory;
+    use super::*;
+
+    fn run(job: u32) -> Run<'static> {
+        let known = |field| matches!(field, Field::JobIdRaw | Field::Submit | Field::State);
+        let layout: &'static Layout = Box::leak(Box::new(Layout::new(known)));
+        let text: &'static str = format!("{job}\u{1f}COMPLETED\u{1f}1\u{1f}{job}").leak();
+        let row = Row::new(layout, text, 0, row::ends(text).leak()).unwrap();
+        Draft::new(&row).unwrap().finish().0
+    }
+
+    fn stored<'a>(run: &'a Run<'a>) -> Stored<'a> {
+        Stored { run, collected: Timestamp::new(5), digest: 1 }
+    }
+
+    /// A file of a program that did not know of a column yet.
+    fn older(shelf: &Directory, job: u32) -> Table {
+        let mut writer = ProcessedWriter::new(shelf.scratch().unwrap(), 1).unwrap();
+        writer.push(&stored(&run(job))).unwrap();
+        let file = writer.finish().unwrap();
+        let table = Table::new(file.reopen().unwrap(), file.path()).unwrap();
+        let mut batch = table.batches(None, false).unwrap().next().unwrap().unwrap();
+        batch.remove_column(batch.schema().index_of("energy_joules").unwrap());
+        let file = shelf.scratch().unwrap();
+        let properties = Some(properties(1).unwrap());
+        let copy = file.reopen().unwrap();
+        let mut writer = ArrowWriter::try_new(copy, batch.schema(), properties).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        Table::new(file.reopen().unwrap(), file.path()).unwrap()
+    }
+
+    #[test]
+    fn runs_of_older_files_that_lack_a_column_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let shelf = Directory::new(directory.path());
+        let mut part = PartWriter::new(&shelf, 2, Some(older(&shelf, 7))).unwrap();
+        let new = run(8);
+        part.push((8, Timestamp::new(1)), &stored(&new)).unwrap();
+        let open = RunSet::from_iter([(9, Timestamp::new(1))]);
+        part.carry(&older(&shelf, 9), &open).unwrap();
+        let (file, rows) = part.finish(|_| true).unwrap();
+        let table = Table::new(file.reopen().unwrap(), file.path()).unwrap();
+        let batches = table.batches(Some(&["job_id_raw", "energy_joules"]), false).unwrap();
+        let jobs =
+            batches.flat_map(|batch| whole(&batch.unwrap(), "job_id_raw").collect::<Vec<_>>());
+        assert_eq!((rows, jobs.flatten().collect::<Vec<_>>()), (3, vec![8, 9, 7]));
+    }
 }

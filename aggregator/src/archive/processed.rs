@@ -218,14 +218,14 @@ impl<W: Write + Send> ProcessedWriter<W> {
         Ok(())
     }
 
-    /// Adds rows that were read from a file of the same schema.
+    /// Adds rows that were read from a file, which may be of a program that knew fewer columns.
     ///
     /// # Errors
     /// If they cannot be written.
     pub fn push_batch(&mut self, batch: &RecordBatch) -> Result<(), ArchiveError> {
         self.flush()?;
         self.rows += batch.num_rows() as u64;
-        Ok(self.groups.push(batch.clone())?)
+        Ok(self.groups.push(conform(batch)?)?)
     }
 
     /// Rows so far.
@@ -262,7 +262,7 @@ impl<W: Write + Send> ProcessedWriter<W> {
 ///
 /// # Errors
 /// If a column is of another type.
-pub fn conform(batch: &RecordBatch) -> Result<RecordBatch, ArchiveError> {
+fn conform(batch: &RecordBatch) -> Result<RecordBatch, ArchiveError> {
     let schema = schema();
     let columns = schema.fields().iter().map(|field| match batch.column_by_name(field.name()) {
         Some(column) => Arc::clone(column),

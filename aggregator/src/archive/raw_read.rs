@@ -128,14 +128,23 @@ impl RawTable {
     /// # Errors
     /// If it cannot be read.
     pub fn open(archive: &Archive, file: &RawFile) -> Result<RawTable, ArchiveError> {
-        let path = archive.shelf().address(&file.item.name);
-        let Some(open) = archive.shelf().open(&file.item.name)? else {
+        RawTable::find(archive, file)?.ok_or_else(|| {
+            let path = archive.shelf().address(&file.item.name);
             let why = "it was there a moment ago and is gone".to_owned();
-            return Err(ArchiveError::Content { path, why });
-        };
+            ArchiveError::Content { path, why }
+        })
+    }
+
+    /// The same; `None` if it is gone or was moved meanwhile.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn find(archive: &Archive, file: &RawFile) -> Result<Option<RawTable>, ArchiveError> {
+        let path = archive.shelf().address(&file.item.name);
+        let Some(open) = archive.shelf().open(&file.item.name)? else { return Ok(None) };
         let table = Table::new(open, &path)?;
         let layout = table.value(FIELDS).and_then(Layout::of_names);
-        Ok(RawTable { table, layout })
+        Ok(Some(RawTable { table, layout }))
     }
 
     /// The file.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
-use arrow_array::{Array, BooleanArray, RecordBatch};
+use arrow_array::{Array, ArrowPrimitiveType, BooleanArray, RecordBatch};
+use arrow_buffer::NullBuffer;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowPredicate, ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions,
@@ -51,6 +52,8 @@ pub struct Known {
     pub digest: i32,
     /// The share of it that agents saw.
     pub coverage: Option<f32>,
+    /// Whether its GPU time is known.
+    pub has_gpu_time: bool,
 }
 
 /// Which texts come as dictionaries.
@@ -322,20 +325,23 @@ impl Table {
     /// # Errors
     /// If the file cannot be read.
     pub fn runs(&self) -> Result<RunMap<Known>, ArchiveError> {
-        const COLUMNS: [&str; 4] = ["job_id_raw", "submit_time", "row_digest", "agent_coverage"];
+        const COLUMNS: [&str; 5] =
+            ["job_id_raw", "submit_time", "row_digest", "agent_coverage", "gpu_used_seconds"];
         let rows = usize::try_from(self.rows()).unwrap_or(0);
         let mut runs = RunMap::with_capacity_and_hasher(rows, Default::default());
         for batch in self.batches(Some(&COLUMNS), false)? {
             let batch = batch?;
             let (jobs, submits) = (whole(&batch, "job_id_raw"), times(&batch, "submit_time"));
-            let marks = whole(&batch, "row_digest").zip(real(&batch, "agent_coverage"));
-            for ((job, submit), (digest, coverage)) in jobs.zip(submits).zip(marks) {
+            let shares = real(&batch, "agent_coverage").zip(real(&batch, "gpu_used_seconds"));
+            let marks = whole(&batch, "row_digest").zip(shares);
+            for ((job, submit), (digest, (coverage, gpu))) in jobs.zip(submits).zip(marks) {
                 if let (Some(job), Some(submit), Some(digest)) = (job, submit, digest) {
                     let job = u32::try_from(job).unwrap_or(0);
                     let digest = i32::try_from(digest).unwrap_or(0);
                     #[allow(clippy::cast_possible_truncation, reason = "a share, to compare")]
                     let coverage = coverage.map(|share| share as f32);
-                    runs.insert((job, submit), Known { digest, coverage });
+                    let has_gpu_time = gpu.is_some();
+                    runs.insert((job, submit), Known { digest, coverage, has_gpu_time });
                 }
             }
         }
@@ -408,23 +414,49 @@ fn content(path: &Path, error: &dyn std::fmt::Display) -> ArchiveError {
     ArchiveError::Content { path: path.to_owned(), why: error.to_string() }
 }
 
+/// The numbers of a column, by row; all absent if there is no such column.
+pub struct Cells<'a, T: ArrowPrimitiveType> {
+    values: &'a [T::Native],
+    nulls: Option<&'a NullBuffer>,
+}
+
+impl<'a, T: ArrowPrimitiveType> Cells<'a, T> {
+    /// Those of a column of a batch.
+    pub fn of(batch: &'a RecordBatch, name: &str) -> Cells<'a, T> {
+        let column = batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<T>());
+        let nulls = column.and_then(Array::nulls).filter(|nulls| nulls.null_count() > 0);
+        Cells { values: column.map_or(&[], |column| column.values()), nulls }
+    }
+
+    /// The number of a row.
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<T::Native> {
+        let value = self.values.get(row)?;
+        self.nulls.is_none_or(|nulls| nulls.is_valid(row)).then_some(*value)
+    }
+}
+
+impl Cells<'_, TimestampMillisecondType> {
+    /// The moment of a row.
+    #[inline]
+    pub fn time(&self, row: usize) -> Option<Timestamp> {
+        self.get(row).map(|millis| Timestamp::new(millis.div_euclid(1000)))
+    }
+}
+
 /// The values of a column of whole numbers; all absent if there is no such column.
 pub fn whole<'a>(
     batch: &'a RecordBatch,
     name: &str,
 ) -> impl Iterator<Item = Option<i64>> + use<'a> {
-    let column =
-        batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
-    let rows = batch.num_rows();
-    (0..rows).map(move |row| column.and_then(|c| c.is_valid(row).then(|| c.value(row))))
+    let cells: Cells<'_, Int64Type> = Cells::of(batch, name);
+    (0..batch.num_rows()).map(move |row| cells.get(row))
 }
 
 /// The values of a column of numbers.
 pub fn real<'a>(batch: &'a RecordBatch, name: &str) -> impl Iterator<Item = Option<f64>> + use<'a> {
-    let column =
-        batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<Float64Type>());
-    let rows = batch.num_rows();
-    (0..rows).map(move |row| column.and_then(|c| c.is_valid(row).then(|| c.value(row))))
+    let cells: Cells<'_, Float64Type> = Cells::of(batch, name);
+    (0..batch.num_rows()).map(move |row| cells.get(row))
 }
 
 /// The values of a column of times.
@@ -432,14 +464,8 @@ pub fn times<'a>(
     batch: &'a RecordBatch,
     name: &str,
 ) -> impl Iterator<Item = Option<Timestamp>> + use<'a> {
-    let column = batch
-        .column_by_name(name)
-        .and_then(|column| column.as_primitive_opt::<TimestampMillisecondType>());
-    let rows = batch.num_rows();
-    (0..rows).map(move |row| {
-        let column = column.filter(|column| column.is_valid(row))?;
-        Some(Timestamp::new(column.value(row).div_euclid(1000)))
-    })
+    let cells: Cells<'_, TimestampMillisecondType> = Cells::of(batch, name);
+    (0..batch.num_rows()).map(move |row| cells.time(row))
 }
 
 /// The values of a column of bytes.

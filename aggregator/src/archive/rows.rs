@@ -1,8 +1,8 @@
 //! The archive's runs as the narrow rows that summaries are made of.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+use arrow_array::{Array, BooleanArray, RecordBatch};
 use steward_common::intern::{Name, Names};
 use steward_common::summary::row::Row;
 use steward_common::summary::scope::Detail;
@@ -10,7 +10,7 @@ use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
 use super::manifest::Manifest;
-use super::read::{real, times, whole};
+use super::read::Cells;
 use super::{Archive, ArchiveError, Day, Part};
 
 /// What a summary looks at, and nothing else.
@@ -36,6 +36,9 @@ const COLUMNS: &[&str] = &[
     "total_cpu_seconds",
     "user",
 ];
+
+/// Rows that are shown together: so many stay in the cache until they are counted.
+const AT_ONCE: usize = 1024;
 
 /// What the sums of users do not look at.
 const NOT_OF_USERS: &[&str] =
@@ -90,9 +93,7 @@ impl Archive {
                 }
                 let cluster = names.intern(name);
                 for batch in table.batches(Some(&columns(detail, part)), true)? {
-                    rows.clear();
-                    add(&batch?, cluster, part, names, &mut rows);
-                    visit(&rows, names);
+                    show(&batch?, cluster, part, names, &mut rows, visit);
                 }
             }
         }
@@ -100,53 +101,62 @@ impl Archive {
     }
 }
 
-/// Adds the rows of a batch of a part of this cluster.
-fn add(batch: &RecordBatch, cluster: Name, part: Part, names: &mut Names, rows: &mut Vec<Row>) {
+/// Shows `visit` the rows of a batch of a part of this cluster, through `rows`.
+fn show(
+    batch: &RecordBatch,
+    cluster: Name,
+    part: Part,
+    names: &mut Names,
+    rows: &mut Vec<Row>,
+    visit: &mut dyn FnMut(&[Row], &Names),
+) {
     let nothing = names.intern("");
     let mut text = |column: &str| interned(batch, column, names, nothing);
     let (user, account) = (text("user"), text("account"));
     let (partition, qos, state) = (text("partition"), text("qos"), text("state"));
     let (nodes, gpu_types) = (text("node_list"), text("gpu_types"));
-    let mut submit = times(batch, "submit_time");
-    let mut start = times(batch, "start_time");
-    let mut end = times(batch, "end_time");
-    let mut collected = times(batch, "collected_at");
-    let mut elapsed = whole(batch, "elapsed_seconds");
-    let mut cpus = whole(batch, "alloc_cpus");
-    let mut gpus = whole(batch, "alloc_gpus");
-    let mut limit = whole(batch, "time_limit_seconds");
-    let mut asked = real(batch, "req_mem_mb");
-    let mut peak = real(batch, "max_rss_mb");
-    let mut cpu = real(batch, "total_cpu_seconds");
-    let mut gpu = real(batch, "gpu_used_seconds");
+    let time = |column: &str| Cells::<TimestampMillisecondType>::of(batch, column);
+    let (submit, start) = (time("submit_time"), time("start_time"));
+    let (end, collected) = (time("end_time"), time("collected_at"));
+    let whole = |column: &str| Cells::<Int64Type>::of(batch, column);
+    let (elapsed, limit) = (whole("elapsed_seconds"), whole("time_limit_seconds"));
+    let (cpus, gpus) = (whole("alloc_cpus"), whole("alloc_gpus"));
+    let real = |column: &str| Cells::<Float64Type>::of(batch, column);
+    let (asked, peak) = (real("req_mem_mb"), real("max_rss_mb"));
+    let (cpu, gpu) = (real("total_cpu_seconds"), real("gpu_used_seconds"));
     let complete = batch.column_by_name("is_complete").and_then(|column| column.as_boolean_opt());
-    let small = |value: Option<Option<i64>>| u32::try_from(value.flatten()?).ok();
-    for place in 0..batch.num_rows() {
-        let name = |list: &[Name]| list.get(place).copied().unwrap_or(nothing);
-        let ended = part != Part::Open
-            || complete.is_some_and(|complete| complete.is_valid(place) && complete.value(place));
-        rows.push(Row {
-            cluster,
-            user: name(&user),
-            account: name(&account),
-            partition: name(&partition),
-            qos: name(&qos),
-            state: name(&state),
-            nodes: name(&nodes),
-            gpu_types: name(&gpu_types),
-            submit: submit.next().flatten().unwrap_or(Timestamp::new(0)),
-            start: start.next().flatten(),
-            end: end.next().flatten().filter(|_| ended),
-            collected: collected.next().flatten().unwrap_or(Timestamp::new(0)),
-            elapsed: small(elapsed.next()),
-            cpus: small(cpus.next()),
-            gpus: small(gpus.next()),
-            req_mem_mb: asked.next().flatten(),
-            max_rss_mb: peak.next().flatten(),
-            cpu_seconds: cpu.next().flatten(),
-            gpu_seconds: gpu.next().flatten(),
-            time_limit: small(limit.next()),
-        });
+    let small = |value: Option<i64>| u32::try_from(value?).ok();
+    for first in (0..batch.num_rows()).step_by(AT_ONCE) {
+        rows.clear();
+        rows.extend((first..batch.num_rows()).take(AT_ONCE).map(|place| {
+            let name = |list: &[Name]| list.get(place).copied().unwrap_or(nothing);
+            let is_complete =
+                |complete: &BooleanArray| complete.is_valid(place) && complete.value(place);
+            let ended = part != Part::Open || complete.is_some_and(is_complete);
+            Row {
+                cluster,
+                user: name(&user),
+                account: name(&account),
+                partition: name(&partition),
+                qos: name(&qos),
+                state: name(&state),
+                nodes: name(&nodes),
+                gpu_types: name(&gpu_types),
+                submit: submit.time(place).unwrap_or(Timestamp::new(0)),
+                start: start.time(place),
+                end: end.time(place).filter(|_| ended),
+                collected: collected.time(place).unwrap_or(Timestamp::new(0)),
+                elapsed: small(elapsed.get(place)),
+                cpus: small(cpus.get(place)),
+                gpus: small(gpus.get(place)),
+                req_mem_mb: asked.get(place),
+                max_rss_mb: peak.get(place),
+                cpu_seconds: cpu.get(place),
+                gpu_seconds: gpu.get(place),
+                time_limit: small(limit.get(place)),
+            }
+        }));
+        visit(rows, names);
     }
 }
 

@@ -222,7 +222,7 @@ impl<'c> Gather<'c> {
             }
         };
         let digest = run::digest(&job.bytes());
-        let count = 1 + u64::from(run.steps);
+        let count = 1 + u64::from(run.steps.unwrap_or(0));
         self.counts.rows += count;
         let is_measured = self.measure(&mut run, digest)?;
         if !self.keep(&run, digest, is_measured)? {
@@ -242,8 +242,9 @@ impl<'c> Gather<'c> {
         Ok(())
     }
 
-    /// Adds what agents measured of a run: what they say now, or what they said before if that was
-    /// more, as when Prometheus does not answer. Whether it is new.
+    /// Adds what was measured of a run: what agents say now, or what they said before if that was
+    /// more, as when Prometheus does not answer; and its GPU time, whichever knows it. Whether any of
+    /// it is new.
     ///
     /// # Errors
     /// If the archive cannot be read.
@@ -251,15 +252,30 @@ impl<'c> Gather<'c> {
         let now = self.measurements.of(run);
         let key = (run.job.get(), run.submit);
         let before = match part_of(run) {
-            part @ Part::Day(_) => self.part(part)?.measured_before(key, digest)?,
+            part @ Part::Day(_) => self.part(part)?.measured_before(key, digest, now.as_ref())?,
             Part::Open => None,
         };
         let coverage = |agent: &Option<AgentUse>| agent.as_ref().and_then(|agent| agent.coverage);
-        let is_new = now.is_some() && coverage(&now) >= coverage(&before);
-        if let Some(agent) = if is_new { now } else { before.or(now) } {
+        let gpus = |agent: &Option<AgentUse>| agent.as_ref().and_then(|agent| agent.gpu_seconds);
+        let (gpus_now, gpus_before) = (gpus(&now), gpus(&before));
+        let is_more = now.is_some() && coverage(&now) >= coverage(&before);
+        let is_new = is_more || (gpus_now.is_some() && gpus_before.is_none());
+        if let Some(mut agent) = if is_more { now } else { before.or(now) } {
+            agent.gpu_seconds = agent.gpu_seconds.or(gpus_now).or(gpus_before);
             run::attach(run, agent);
         }
         Ok(is_new)
+    }
+
+    /// Whether the archive has the run as one that has ended.
+    ///
+    /// # Errors
+    /// If the archive cannot be read.
+    pub fn has_ended_before(&mut self, run: &Run<'_>) -> Result<bool, ArchiveError> {
+        match part_of(run) {
+            part @ Part::Day(_) => Ok(self.part(part)?.knows((run.job.get(), run.submit))),
+            Part::Open => Ok(false),
+        }
     }
 
     /// The jobs whose rows could not be cut so far.
@@ -295,10 +311,7 @@ impl<'c> Gather<'c> {
             return Ok(false);
         }
         if part == Part::Open {
-            self.open_since = match (self.open_since, run.start) {
-                (Some(since), Some(start)) => Some(since.min(start)),
-                (since, start) => since.or(start),
-            };
+            self.open_since(run.start);
         }
         if let Some(agent) = run.agent.as_ref().filter(|_| is_measured) {
             self.measured(run, agent)?;
@@ -337,6 +350,20 @@ impl<'c> Gather<'c> {
         if self.malformed(job, bytes)? && self.examples.len() < EXAMPLES {
             let text = String::from_utf8_lossy(bytes.get(..80).unwrap_or(bytes)).into_owned();
             self.examples.push(format!("text that is no row: {text:?}"));
+        }
+        Ok(())
+    }
+
+    /// Keeps rows of a job that could not be cut, and whose texts sacct does not tell otherwise, and
+    /// shows them.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn uncut(&mut self, job: u32, bytes: &[u8]) -> Result<(), CollectError> {
+        if self.malformed(Some(job), bytes)? && self.examples.len() < EXAMPLES {
+            let text = String::from_utf8_lossy(bytes.get(..200).unwrap_or(bytes)).into_owned();
+            let why = "archived without the users' texts, which sacct does not give as JSON";
+            self.examples.push(format!("job {job}: {why}: {text:?}"));
         }
         Ok(())
     }
@@ -401,7 +428,17 @@ impl<'c> Gather<'c> {
     /// # Errors
     /// If they cannot be read or written.
     pub fn carry(&mut self, from: &Table, runs: &RunSet) -> Result<(), ArchiveError> {
-        self.part(Part::Open)?.carry(from, runs)
+        let since = self.part(Part::Open)?.carry(from, runs)?;
+        self.open_since(since);
+        Ok(())
+    }
+
+    /// An open run began then.
+    fn open_since(&mut self, start: Option<Timestamp>) {
+        self.open_since = match (self.open_since, start) {
+            (Some(since), Some(start)) => Some(since.min(start)),
+            (since, start) => since.or(start),
+        };
     }
 
     /// Writes the files. If all that is open was asked for, runs that were open before and are

@@ -103,6 +103,8 @@ struct Answered<'a> {
     gather: Gather<'a>,
     /// The runs that sacct told of.
     found: RunSet,
+    /// Those of them that stand without the users' texts.
+    textless: RunSet,
     /// Jobs with a text that looks like the end of a row.
     forging: HashSet<u32>,
     /// Those that are to be asked for again.
@@ -111,8 +113,8 @@ struct Answered<'a> {
 
 impl<'a> Answered<'a> {
     fn of(gather: Gather<'a>) -> Answered<'a> {
-        let (found, forging) = (RunSet::default(), HashSet::new());
-        Answered { gather, found, forging, waiting: Vec::new() }
+        let (found, textless) = (RunSet::default(), RunSet::default());
+        Answered { gather, found, textless, forging: HashSet::new(), waiting: Vec::new() }
     }
 }
 
@@ -129,14 +131,18 @@ impl<'a> Asking<'a> {
         for jobs in jobs.chunks(TEXTS_AT_ONCE) {
             self.broken(&mut answered, &wanted, jobs)?;
         }
-        let Answered { gather, found, forging, .. } = &mut answered;
-        let known: HashSet<u32> = found.iter().map(|(job, _)| *job).collect();
+        let Answered { gather, found, textless, forging, .. } = &mut answered;
+        let jobs = |runs: &RunSet| runs.iter().map(|(job, _)| *job).collect::<HashSet<u32>>();
+        let (known, nameless) = (jobs(found), jobs(textless));
         for one in &broken {
-            let is_known = match one.submit {
-                Some(submit) => found.contains(&(one.job, submit)),
-                None => known.contains(&one.job),
+            let is_in = |runs: &RunSet, jobs: &HashSet<u32>| match one.submit {
+                Some(submit) => runs.contains(&(one.job, submit)),
+                None => jobs.contains(&one.job),
             };
-            if !is_known && !one.bytes.is_empty() {
+            let is_known = is_in(found, &known);
+            if !one.bytes.is_empty() && is_in(textless, &nameless) {
+                gather.uncut(one.job, &one.bytes)?;
+            } else if !one.bytes.is_empty() && !is_known {
                 gather.malformed(Some(one.job), &one.bytes)?;
             }
             // What the job's texts do not explain is nobody's.
@@ -190,19 +196,20 @@ impl<'a> Asking<'a> {
     /// still worth having: a sacct may know no JSON at all.
     fn texts(&self, jobs: &[u32]) -> Result<(Value, bool), CollectError> {
         let asked = retried(self.request, || Ok(self.context.sacct.json(jobs)?));
-        let error = match asked {
+        let (error, later) = match asked {
             Err(CollectError::Slurm(CommandError::Stopped)) => {
                 return Err(CommandError::Stopped.into());
             }
             Ok(text) => match serde_json::from_str::<Value>(&text) {
                 Ok(answer) if answer.get("jobs").is_some() => return Ok((answer, false)),
-                Ok(_) => "no jobs in the answer".to_owned(),
-                Err(error) => error.to_string(),
+                Ok(_) => ("no jobs in the answer".to_owned(), true),
+                Err(error) => (error.to_string(), true),
             },
-            Err(error) => error.to_string(),
+            Err(CollectError::Slurm(error)) => (error.to_string(), !error.is_unknown_option()),
+            Err(error) => (error.to_string(), true),
         };
         tracing::warn!(error, jobs = jobs.len(), "the texts of jobs cannot be had");
-        Ok((Value::Null, !error.to_ascii_lowercase().contains("json")))
+        Ok((Value::Null, later))
     }
 
     /// Asks for jobs without the users' texts, which then cannot break anything, and for those
@@ -215,7 +222,7 @@ impl<'a> Asking<'a> {
     ) -> Result<(), CollectError> {
         let bare = Layout::new(|field| self.layout.place(field).is_some() && !field.is_free_text());
         let (texts, later) = self.texts(jobs)?;
-        let Answered { gather, found, forging, waiting } = answered;
+        let Answered { gather, found, textless, forging, waiting } = answered;
         self.context
             .sacct
             .runs_of(&bare, jobs, |piece| {
@@ -226,14 +233,17 @@ impl<'a> Asking<'a> {
                         return gather.piece(stray, |_| false).map_err(Failure::Visit);
                     }
                 };
-                let rows = mended(self.layout, &bare, job.rows(), &texts);
+                let (rows, has_texts) = mended(self.layout, &bare, job.rows(), &texts);
                 let run = assembled(&rows, self.layout, &self.context.cluster);
                 // Asked for an array or a part of a heterogeneous job, sacct tells of the others;
                 // and other runs of the job need no mending.
                 let key = run.filter(|run| wanted.has(*run));
                 if let Some(key) = key {
-                    self.keep(gather, &rows).map_err(Failure::Visit)?;
+                    self.keep(gather, &rows, later).map_err(Failure::Visit)?;
                     found.insert(key);
+                    if !has_texts {
+                        textless.insert(key);
+                    }
                     if rows.iter().any(Mended::has_false_end) {
                         forging.insert(key.0);
                     }
@@ -246,13 +256,20 @@ impl<'a> Asking<'a> {
             .map_err(CollectError::of)
     }
 
-    /// Keeps the run of rows that were put together.
-    fn keep(&self, gather: &mut Gather<'_>, rows: &[Mended]) -> Result<(), CollectError> {
+    /// Keeps the run of rows that were put together. If its texts are to come `later`, one that has
+    /// ended and is there already stays as it stands: it may have them.
+    fn keep(
+        &self,
+        gather: &mut Gather<'_>,
+        rows: &[Mended],
+        later: bool,
+    ) -> Result<(), CollectError> {
         let all = rows.iter().filter_map(|row| row.row(self.layout));
         let Some(Ok((mut run, _))) = run::assemble(all, &self.context.cluster) else {
             return Ok(());
         };
-        if self.context.is_forgotten(&run.user, run.submit) {
+        let is_forgotten = self.context.is_forgotten(&run.user, run.submit);
+        if is_forgotten || (later && gather.has_ended_before(&run)?) {
             return Ok(());
         }
         let digest = Mended::digest(rows);
@@ -276,15 +293,16 @@ fn assembled(rows: &[Mended], layout: &Layout, cluster: &str) -> Option<RunKey> 
     Some((run.job.get(), run.submit))
 }
 
-/// A job's rows with the users' texts in them.
+/// A job's rows with the users' texts in them, and whether the answer has any.
 fn mended<'r>(
     layout: &Layout,
     bare: &Layout,
     rows: impl Iterator<Item = Row<'r>>,
     answer: &Value,
-) -> Vec<Mended> {
+) -> (Vec<Mended>, bool) {
     let mut run = None;
-    rows.enumerate()
+    let rows = rows
+        .enumerate()
         .map(|(place, row)| {
             let names = match place.checked_sub(1) {
                 None => {
@@ -296,7 +314,8 @@ fn mended<'r>(
             };
             Mended::new(layout, bare, &row, names)
         })
-        .collect()
+        .collect();
+    (rows, run.is_some())
 }
 
 /// The run of the answer that was submitted then.

@@ -1,4 +1,6 @@
+mod late;
 mod site;
+mod texts;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +21,7 @@ use crate::archive::read::whole;
 use crate::archive::{Day, Part, agent};
 use crate::jobs::{Question, Whose};
 use crate::keep::retention::Retention;
-use crate::keep::{forget, rebuild};
+use crate::keep::{forget, rebuild, told};
 use crate::source::slurm::sacct::Sacct;
 use site::{Fault, SACCT, Site, Unwatched};
 
@@ -121,6 +123,8 @@ fn a_run_that_vanished_while_sacct_fails_stays_as_it_was() {
     site.write("fail", "");
     site.collect(1200);
     assert_eq!(site.runs(), [run(5, "a", "RUNNING", true)]);
+    // The days in which it ran are not final.
+    assert_eq!(site.archive().manifest().unwrap().clusters["c1"].open_since, Some(150));
     site.remove("fail");
     site.write("jobs", "5~5~ann~COMPLETED~100@~150@~200@~a~5\n");
     site.collect(1300);
@@ -278,6 +282,25 @@ fn text_about_somebody_who_is_forgotten_is_not_kept() {
     assert!(site.forms().is_empty());
 }
 
+#[test]
+fn rows_of_somebody_who_is_forgotten_are_not_shown_before_files_are_in_their_places() {
+    let site = Site::new();
+    site.write("window", "7~7~bob~FAILED~100@~150@~300@~b~7\n8~8~ann~FAILED~1@~1@~2@~a~8\n");
+    site.collect(1000);
+    let (archive, now) = (site.archive(), Timestamp::new(1000));
+    let shown = |job| told::told(&archive, None, job).unwrap().len();
+    assert_eq!((shown(7), shown(8)), (1, 1));
+    *site.1.2.lock().unwrap() = Some(Fault::Rename);
+    let order = forget::Order { user: "bob", cluster: None, now, stop: &|| false };
+    let lock = archive.lock(Duration::ZERO, || {}).unwrap();
+    forget::run(&archive, lock, &order).map(|_| ()).unwrap_err();
+    assert_eq!((shown(7), shown(8)), (0, 1));
+    *site.1.2.lock().unwrap() = None;
+    site.write("window", "");
+    site.collect(1001);
+    assert_eq!((shown(7), shown(8)), (0, 1));
+}
+
 /// Two jobs, of which the second ended three days after the first.
 fn two_days() -> Site {
     let site = Site::new();
@@ -327,6 +350,14 @@ fn files_are_opened_when_they_are_read() {
     };
     assert_eq!(archive.jobs(&question).unwrap().runs.len(), 1);
     assert_eq!(site.opened(), BTreeSet::from(["1970-01-04.parquet".to_owned()]));
+    // Of one job only files that may have it.
+    for (job, file) in [("5", Some("1970-01-01.parquet")), ("77", None), ("9999999999", None)] {
+        let question = Question { job_id: Some(job.to_owned()), limit: 0, ..question.clone() };
+        let found = archive.jobs(&question).unwrap().runs.len();
+        assert_eq!(found, usize::from(file.is_some()), "{job}");
+        let expected: BTreeSet<String> = file.map(str::to_owned).into_iter().collect();
+        assert_eq!(site.opened(), expected, "{job}");
+    }
     let window = Window::new(Timestamp::new(0), Timestamp::new(300_000)).unwrap();
     let manifest = archive.manifest().unwrap();
     let (mut seen, mut names) = (Vec::new(), Names::default());

@@ -1,16 +1,15 @@
 //! `steward analyze`.
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::Outcome;
+use super::{Outcome, reader};
 use crate::analyze::ask::Asked;
 use crate::analyze::nodes::{self, Sizes};
 use crate::analyze::options::Options;
-use crate::archive::{self, Archive, ArchiveError};
+use crate::archive::Archive;
 use crate::config::{Config, Location};
-use crate::serve::client::{AskError, ask};
+use crate::serve::client::ask;
 use crate::shutdown::Shutdown;
 use crate::source::slurm::sacct::Stop;
 
@@ -45,33 +44,20 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
         return Ok(Outcome::done(shutdown.or(ask::<String>(socket, "analyze", asked)).await??));
     }
     let place = args.data_dir.clone().unwrap_or_else(|| config.archive.directory.clone());
-    let archive = archive::open(&place, &config)?;
     let socket = config.serve.socket.clone();
     let due = shutdown.clone();
     let stop: Stop = Arc::new(move || due.is_due());
     let own = asked.clone();
-    let work = tokio::task::spawn_blocking(move || text(own, &archive, &config, &stop));
-    let why = match shutdown.or(work).await?? {
-        Err(error) if args.data_dir.is_none() && is_closed(&error) => error,
-        text => return Ok(Outcome::done(text?)),
+    let work = tokio::task::spawn_blocking(move || {
+        text(own, &reader::open(&place, &config)?, &config, &stop)
+    });
+    let text = match shutdown.or(work).await?? {
+        Err(why) if args.data_dir.is_none() && reader::is_closed(&why) => {
+            shutdown.or(reader::instead(&socket, "analyze", asked, &why)).await??
+        }
+        text => text?,
     };
-    let answer = shutdown.or(ask::<String>(&socket, "analyze", asked)).await?;
-    let text = answer.map_err(|error| match error {
-        AskError::NoService { .. } | AskError::Broken { .. } => anyhow::anyhow!(
-            "neither the archive nor the service can be asked.\n  archive: {why}\n  service: {error}\n\
-             Ask your administrator to run 'steward serve' on this machine or to let you read the \
-             archive."
-        ),
-        // It was asked, and that is its answer.
-        error => error.into(),
-    })?;
     Ok(Outcome::done(text))
-}
-
-/// Whether the archive is not for us.
-fn is_closed(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(ArchiveError::File { source, .. })
-        if source.kind() == io::ErrorKind::PermissionDenied)
 }
 
 /// The tables, with what nodes have if they are shown.

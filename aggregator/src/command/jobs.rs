@@ -1,21 +1,19 @@
 //! `steward jobs`.
 
-use std::io;
 use std::path::PathBuf;
 
 use jiff::civil::Date;
 use steward_common::slurm::state::JobState;
 
-use super::{BadInput, Outcome};
+use super::{BadInput, Outcome, reader};
 use crate::analyze::days;
-use crate::archive::{self, ArchiveError};
 use crate::config::{Config, Location};
 use crate::jobs::{Answer, Question, Whose};
 use crate::output::format::{self, Format};
 use crate::output::jobs::{JobLine, document};
 use crate::output::screen::Screen;
 use crate::output::sheet::Cell;
-use crate::serve::client::{AskError, ask};
+use crate::serve::client::ask;
 use crate::shutdown::Shutdown;
 use crate::source::people::People;
 
@@ -155,73 +153,37 @@ fn title(question: &Question) -> String {
 
 /// From the archive if we may read it, else from the service.
 async fn find(args: &Args, config: Config, question: Question) -> anyhow::Result<Answer> {
-    let place = args.data_dir.clone().unwrap_or_else(|| config.archive.directory.clone());
-    if args.socket.is_none() {
-        let why = match from_archive(&place, &config, question.clone()).await? {
-            Ok(answer) => return Ok(answer),
-            Err(why) => why,
-        };
-        if args.data_dir.is_some() {
-            anyhow::bail!("{why}");
-        }
-        let asked = ask(&config.serve.socket, "jobs", &question).await;
-        return asked.map_err(|error| match error {
-            AskError::NoService { .. } | AskError::Broken { .. } => anyhow::anyhow!(
-                "neither the archive nor the service can be asked.\n  archive: {why}\n  \
-                 service: {error}\nAsk your administrator to run 'steward serve' on this machine \
-                 or to let you read the archive."
-            ),
-            // It was asked, and that is its answer.
-            error => error.into(),
-        });
+    if let Some(socket) = &args.socket {
+        return Ok(ask(socket, "jobs", &question).await?);
     }
-    let socket = args.socket.clone().unwrap_or(config.serve.socket);
-    Ok(ask(&socket, "jobs", &question).await?)
+    let place = args.data_dir.clone().unwrap_or_else(|| config.archive.directory.clone());
+    let socket = config.serve.socket.clone();
+    match from_archive(place, config, question.clone()).await {
+        Err(why) if args.data_dir.is_none() && reader::is_closed(&why) => {
+            reader::instead(&socket, "jobs", &question, &why).await
+        }
+        answer => answer,
+    }
 }
 
-/// The runs, or why the archive is not for us.
 async fn from_archive(
-    place: &Location,
-    config: &Config,
+    place: Location,
+    config: Config,
     mut question: Question,
-) -> anyhow::Result<Result<Answer, String>> {
-    let archive = archive::open(place, config)?;
+) -> anyhow::Result<Answer> {
     let uid = nix::unistd::geteuid().as_raw();
     let own = if question.whose == Whose::Own { People::default().name(uid).await } else { None };
-    let place = place.to_string();
-    let work = tokio::task::spawn_blocking(move || match archive.manifest() {
-        Ok(manifest) if manifest.generation == 0 => {
-            Ok(Err(format!("{place}: is not there, or nothing was collected yet")))
+    let work = tokio::task::spawn_blocking(move || {
+        let archive = reader::open(&place, &config)?;
+        if question.whose == Whose::Own {
+            let Some(own) = own else {
+                anyhow::bail!("the system knows no name for user id {uid}; give --user NAME");
+            };
+            question.whose = Whose::Of(vec![own]);
         }
-        Ok(_) => {
-            if question.whose == Whose::Own {
-                let Some(own) = own else {
-                    anyhow::bail!("the system knows no name for user id {uid}; give --user NAME");
-                };
-                question.whose = Whose::Of(vec![own]);
-            }
-            read(&archive, &question)
-        }
-        Err(error) => refused(error),
+        Ok(archive.jobs(&question)?)
     });
     work.await?
-}
-
-fn read(archive: &archive::Archive, question: &Question) -> anyhow::Result<Result<Answer, String>> {
-    match archive.jobs(question) {
-        Ok(answer) => Ok(Ok(answer)),
-        Err(error) => refused(error),
-    }
-}
-
-/// An archive that is closed to us is no error yet; anything else is.
-fn refused<T>(error: ArchiveError) -> anyhow::Result<Result<T, String>> {
-    match &error {
-        ArchiveError::File { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-            Ok(Err(error.to_string()))
-        }
-        _ => Err(error.into()),
-    }
 }
 
 #[cfg(test)]

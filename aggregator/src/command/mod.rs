@@ -24,6 +24,7 @@ pub mod jobs;
 pub mod nodes;
 pub mod notices;
 pub mod now;
+mod reader;
 pub mod report;
 pub mod rules;
 pub mod serve;

@@ -1,10 +1,10 @@
 //! `steward status`.
 
-use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::statvfs::statvfs;
+use steward_common::id::ClusterName;
 use steward_common::span::Span;
 use steward_common::time::Timestamp;
 
@@ -51,7 +51,11 @@ pub struct Args {
 /// If there is no archive, or it cannot be read.
 pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
     let place = args.data_dir.unwrap_or_else(|| config.archive.directory.clone());
-    let archive = archive::open(&place, &config)?;
+    let closed = |error: ArchiveError| match error.is_closed() {
+        true => anyhow::anyhow!("{error}; `steward service status` is for everybody"),
+        false => error.into(),
+    };
+    let archive = archive::open(&place, &config).map_err(closed)?;
     let now = Timestamp::new(jiff::Timestamp::now().as_second());
     let grace = config.collect.grace.0;
     let looked = tokio::task::spawn_blocking(move || look(&archive, now, grace));
@@ -62,12 +66,7 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     let ((looked, purge), service) = shutdown
         .or(async { tokio::join!(async { (looked.await, purge(&config).await) }, service) })
         .await?;
-    let looked = looked?.map_err(|error| match &error {
-        ArchiveError::File { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
-            anyhow::anyhow!("{error}; `steward service status` is for everybody")
-        }
-        _ => error.into(),
-    })?;
+    let looked = looked?.map_err(closed)?;
     let Some(holding) = looked else {
         anyhow::bail!("{place}: no archive here yet; `steward collect` makes one");
     };
@@ -75,7 +74,7 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
         free: free(&place),
         place: place.to_string(),
         service: service.as_ref(),
-        warnings: warnings(&holding, &purge, now),
+        warnings: warnings(&holding, &config.slurm.clusters, &purge, now),
         clock: Clock { zone: config.zone(), whole: args.json },
     };
     let format = if args.json { Format::Json } else { Format::Table };
@@ -111,6 +110,7 @@ async fn purge(config: &Config) -> Result<Option<(&'static str, Duration)>, Stri
 
 fn warnings(
     holding: &Holding,
+    configured: &[ClusterName],
     purge: &Result<Option<(&'static str, Duration)>, String>,
     now: Timestamp,
 ) -> Vec<String> {
@@ -120,11 +120,13 @@ fn warnings(
             "it is not known when slurmdbd deletes jobs, so nobody warns before it does: {why}"
         ));
     }
+    if let Ok(Some(after)) = purge {
+        let covered = holding.clusters.iter().map(|held| (held.cluster.as_str(), held.until));
+        let covered: Vec<_> = covered.collect();
+        warnings.extend(purge::warnings(&covered, configured, now, *after));
+    }
     for held in &holding.clusters {
         let cluster = &held.cluster;
-        if let Ok(Some(after)) = purge {
-            warnings.extend(purge::warning(cluster, held.until, now, *after));
-        }
         if !held.gaps.is_empty() {
             let gaps = counted(held.gaps.len() as u64, "gap");
             warnings.push(format!(

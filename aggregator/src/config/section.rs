@@ -146,7 +146,7 @@ pub enum GroupSource {
     Account,
     /// `groups.members`.
     Config,
-    /// The user's primary Unix group.
+    /// All groups that the system has the user in.
     Unix,
 }
 

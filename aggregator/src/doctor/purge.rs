@@ -29,19 +29,15 @@ pub async fn check(patient: Arc<Patient>) -> Vec<Finding> {
     // What is wrong with the archive is the business of its own check.
     let Ok(Ok(manifest)) = work.await else { return Vec::new() };
     let now = time::Timestamp::new(Timestamp::now().as_second());
-    let mut clusters = Vec::new();
-    for (name, cluster) in &manifest.clusters {
-        clusters.push((name.clone(), cluster.covered.last()));
+    let configured = &patient.config.slurm.clusters;
+    let covered = manifest.clusters.iter();
+    let mut clusters: Vec<_> =
+        covered.map(|(name, cluster)| (name.as_str(), cluster.covered.last())).collect();
+    if clusters.is_empty() && configured.is_empty() {
+        clusters.push(("the archive", None));
     }
-    if clusters.is_empty() {
-        clusters.push(("the archive".to_owned(), None));
-    }
-    let warn = |(name, until): &(String, Option<time::Timestamp>)| {
-        purge::warning(name, *until, now, (setting, after))
-    };
-    let warnings: Vec<Finding> = clusters
-        .iter()
-        .filter_map(warn)
+    let warnings: Vec<Finding> = purge::warnings(&clusters, configured, now, (setting, after))
+        .into_iter()
         .map(|text| trouble(text, "collect now; what slurmdbd has deleted cannot be had again"))
         .collect();
     if warnings.is_empty() {

@@ -296,7 +296,7 @@ pub fn read<'a>(text: &[u8], cluster: &'a str) -> Option<Run<'a>> {
         disk_read: None,
         disk_written: None,
         energy: None,
-        steps: 0,
+        steps: None,
         admin_comment: "".into(),
         agent: None,
         shown_id: usage.job_id.into(),
@@ -370,6 +370,7 @@ mod tests {
         assert_eq!((run.job.get(), run.uid, run.elapsed), (100, Some(1001), Some(3600)));
         assert_eq!(run.cpu_efficiency(), Some(25.0));
         assert_eq!(run.cpu_source, Some(Source::Import));
+        assert_eq!(run.steps, None, "not 0: that marks it, also where nothing was measured");
         // 0 stands for "unknown" there.
         assert_eq!((run.peak_memory, run.memory_source, run.gpus), (None, None, None));
         assert_eq!(user(text.as_bytes()).as_deref(), Some("uid_1001"));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use steward_common::slurm::sacct::{DELIMITER, Layout};
 use steward_common::time::Timestamp;
 
+use crate::archive::manifest::Manifest;
 use crate::archive::raw::Form;
 use crate::archive::raw_read::{RawTable, Version};
 use crate::archive::{Archive, ArchiveError};
@@ -29,14 +30,23 @@ pub struct Told {
 /// # Errors
 /// If the archive cannot be read.
 pub fn told(archive: &Archive, cluster: Option<&str>, job: u32) -> Result<Vec<Told>, ArchiveError> {
-    let manifest = archive.manifest()?;
+    archive.consistently(|manifest| named(archive, manifest, cluster, job))
+}
+
+/// The same of what this manifest names; `None` if a writer was quicker.
+fn named(
+    archive: &Archive,
+    manifest: &Manifest,
+    cluster: Option<&str>,
+    job: u32,
+) -> Result<Option<Vec<Told>>, ArchiveError> {
     let mut all = Vec::new();
-    for name in archive.clusters(&manifest)? {
+    for name in archive.clusters(manifest)? {
         if cluster.is_some_and(|cluster| cluster != name) {
             continue;
         }
-        for file in archive.raw_files(&name, manifest.generation)? {
-            let table = RawTable::open(archive, &file)?;
+        for file in archive.raw_files_of(&name, manifest)? {
+            let Some(table) = RawTable::find(archive, &file)? else { return Ok(None) };
             let mut places = Vec::new();
             table.versions(|place, row| {
                 if row.key.job == Some(job) && row.begins_version() {
@@ -58,7 +68,7 @@ pub fn told(archive: &Archive, cluster: Option<&str>, job: u32) -> Result<Vec<To
         }
     }
     all.sort_by(|a, b| (&a.cluster, a.collected).cmp(&(&b.cluster, b.collected)));
-    Ok(all)
+    Ok(Some(all))
 }
 
 fn rows(version: &Version, layout: Option<&Layout>) -> Vec<Vec<(String, String)>> {

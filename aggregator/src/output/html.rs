@@ -92,9 +92,10 @@ fn chart(sheet: &Sheet, chart: &Chart) -> String {
         return String::new();
     }
     let sum = sheet.sum(chart);
-    let most = match chart.tone {
-        Tone::Good => 100.0,
-        _ => bars.iter().map(|(_, figure)| *figure).fold(0.0, f64::max),
+    let most = if chart.tone.is_percent() {
+        100.0
+    } else {
+        bars.iter().map(|(_, figure)| *figure).fold(0.0, f64::max)
     };
     let title = escaped(chart.title);
     let mut out = format!(
@@ -111,7 +112,7 @@ fn chart(sheet: &Sheet, chart: &Chart) -> String {
             Tone::Waste => ("bad", None),
             Tone::Good if *figure >= 66.0 => ("good", Some(())),
             Tone::Good if *figure >= 33.0 => ("fair", Some(())),
-            Tone::Good => ("bad", Some(())),
+            Tone::Good | Tone::Lost => ("bad", Some(())),
         };
         let text = text.map_or_else(
             || format!("{} ({})", number::hours(*figure), number::percent(figure / sum)),

@@ -151,6 +151,16 @@ pub enum Tone {
     Good,
     /// Bad.
     Waste,
+    /// Bad, and the figures are percent, a full bar 100.
+    Lost,
+}
+
+impl Tone {
+    /// Whether its figures are percent of something, and no parts of a sum.
+    #[must_use]
+    pub const fn is_percent(self) -> bool {
+        matches!(self, Tone::Good | Tone::Lost)
+    }
 }
 
 /// Bars of one column.

@@ -155,16 +155,17 @@ pub fn chart(sheet: &Sheet, chart: &Chart, screen: Screen) -> String {
         return String::new();
     }
     let sum = sheet.sum(chart);
-    let most = match chart.tone {
-        Tone::Good => 100.0,
-        _ => bars.iter().map(|(_, figure)| *figure).fold(0.0, f64::max),
+    let most = if chart.tone.is_percent() {
+        100.0
+    } else {
+        bars.iter().map(|(_, figure)| *figure).fold(0.0, f64::max)
     };
     let decimals = usize::from(most < 1000.0);
     let figures: Vec<String> = bars
         .iter()
-        .map(|(_, figure)| match chart.tone {
-            Tone::Good => format!("{} %", number::figure(*figure, 1)),
-            _ => format!(
+        .map(|(_, figure)| match chart.tone.is_percent() {
+            true => format!("{} %", number::figure(*figure, 1)),
+            false => format!(
                 "{}  {:>4}",
                 number::figure(*figure, decimals),
                 number::percent(figure / sum)
@@ -182,7 +183,7 @@ pub fn chart(sheet: &Sheet, chart: &Chart, screen: Screen) -> String {
     for (((_, figure), label), text) in bars.iter().zip(&labels).zip(&figures) {
         let style = match chart.tone {
             Tone::Plain => Style::Plain,
-            Tone::Waste => Style::Bad,
+            Tone::Waste | Tone::Lost => Style::Bad,
             Tone::Good if *figure >= 66.0 => Style::Good,
             Tone::Good if *figure >= 33.0 => Style::Fair,
             Tone::Good => Style::Bad,

@@ -85,13 +85,37 @@ pub fn elapsed(text: &str) -> Result<Option<Duration>, ParseError> {
     if text.is_empty() {
         return Ok(None);
     }
-    match used(text) {
+    match usual(text.as_bytes()).or_else(|| used(text)) {
         Some(time) => Ok(Some(time)),
         None => Err(ParseError::new("elapsed time", text, USED)),
     }
 }
 
-/// Byte by byte, for this is read for every step of every job.
+/// `05:23:59`, `1-05:23:59` and `02:17.926`, which nearly all are: this is read for every step of
+/// every job. `None` of others, whatever they are.
+fn usual(text: &[u8]) -> Option<Duration> {
+    let two = |tens: u8, ones: u8| {
+        let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+        (tens <= 9 && ones <= 9).then(|| u64::from(tens * 10 + ones))
+    };
+    if let [a, b, b':', c, d, b'.', x, y, z] = *text {
+        let (minutes, seconds) = (two(a, b)?, two(c, d).filter(|seconds| *seconds < 60)?);
+        let millis = two(b'0', x)? * 100 + two(y, z)?;
+        return Some(Duration::from_millis((minutes * 60 + seconds) * 1000 + millis));
+    }
+    let (before, [a, b, b':', c, d, b':', e, f]) = text.split_last_chunk()? else { return None };
+    let (hours, minutes, seconds) = (two(*a, *b)?, two(*c, *d)?, two(*e, *f)?);
+    let days = match before {
+        [] => 0,
+        [day, b'-'] if hours < 24 => two(b'0', *day)?,
+        [tens, ones, b'-'] if hours < 24 => two(*tens, *ones)?,
+        _ => return None,
+    };
+    let is_clock = minutes < 60 && seconds < 60;
+    is_clock.then(|| Duration::from_secs(((days * 24 + hours) * 60 + minutes) * 60 + seconds))
+}
+
+/// Any that Slurm may print.
 fn used(text: &str) -> Option<Duration> {
     let (mut days, mut nanos) = (None, 0);
     // The numbers between colons, from the left, and how many there are.
@@ -163,7 +187,7 @@ pub fn format(time: Duration) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{TimeLimit, elapsed, format, limit};
+    use super::{TimeLimit, elapsed, format, limit, used, usual};
     use crate::limit::Limit;
     use proptest::prelude::*;
 
@@ -301,6 +325,13 @@ mod tests {
             let whole = Duration::from_secs(seconds);
             let own = TimeLimit::Own(Limit::At(whole));
             prop_assert_eq!(limit(&format(whole)), Ok(Some(own)));
+        }
+
+        #[test]
+        fn the_usual_ones_are_read_as_all_are(text in "([0-9]{0,3}-)?([0-9]{2}[:.]){1,2}[0-9]{1,3}") {
+            if let Some(time) = usual(text.as_bytes()) {
+                prop_assert_eq!(used(&text), Some(time));
+            }
         }
 
         #[test]

@@ -251,23 +251,32 @@ fn items(list: &str) -> impl Iterator<Item = (&str, &str)> {
 /// # Errors
 /// If a number of GPUs cannot be read.
 pub fn gpus(list: &str) -> Result<Option<(u64, String)>, ParseError> {
-    if !pieces(list).any(|item| item.starts_with("gres/gpu")) {
+    // Most lists name nothing with a slash in it, which is known at a glance.
+    if !list.as_bytes().contains(&b'/') || !pieces(list).any(|item| item.starts_with("gres/gpu")) {
         return Ok(None);
     }
-    let mut types: BTreeMap<&str, u64> = BTreeMap::new();
+    // Hardly ever more than one: no map is needed.
+    let mut types: Vec<(&str, u64)> = Vec::new();
     let mut untyped = amount(list, "gres/gpu")?;
     for (name, text) in items(list) {
-        if let Some(model) = name.strip_prefix(GPU_TYPE) {
-            let wrong = || ParseError::new("TRES", text, "a number of GPUs");
-            let sum = types.entry(model).or_default();
-            *sum = sum.checked_add(binary(text, 1).ok_or_else(wrong)?).ok_or_else(wrong)?;
+        let Some(model) = name.strip_prefix(GPU_TYPE) else { continue };
+        let wrong = || ParseError::new("TRES", text, "a number of GPUs");
+        let count = binary(text, 1).ok_or_else(wrong)?;
+        match types.iter_mut().find(|(known, _)| *known == model) {
+            Some((_, sum)) => *sum = sum.checked_add(count).ok_or_else(wrong)?,
+            None => types.push((model, count)),
         }
     }
     if untyped.is_none() && !types.is_empty() {
-        untyped = Some(types.values().fold(0, |sum, count| u64::saturating_add(sum, *count)));
+        untyped = Some(types.iter().fold(0, |sum, (_, count)| u64::saturating_add(sum, *count)));
     }
-    let texts: Vec<String> = types.iter().map(|(model, n)| format!("{model}={n}")).collect();
-    Ok(untyped.map(|count| (count, texts.join(","))))
+    types.sort_unstable();
+    let mut text = String::new();
+    for (model, count) in types {
+        let comma = if text.is_empty() { "" } else { "," };
+        text.extend([comma, model, "=", &count.to_string()]);
+    }
+    Ok(untyped.map(|count| (count, text)))
 }
 
 /// In the form that is read again as the same: memory in bytes, names in order.

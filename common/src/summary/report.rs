@@ -57,20 +57,37 @@ impl Report {
         self.total.tally.jobs == 0
     }
 
-    /// Users by CPU-hours wasted, most first; those with nothing known to be wasted are left out.
+    /// Users by what they wasted, most first; those with nothing known to be wasted are left out.
+    /// Hours of CPUs, memory and GPUs have no unit in common, so each counts as a share of what all
+    /// users together held of it, and a user with the largest of his shares.
     #[must_use]
-    pub fn wasters(&self) -> Vec<&Line> {
-        let wasted = |line: &Line| line.waste.cpu.total().unwrap_or(0.0);
-        let other = |line: &Line| {
-            line.waste.memory.total().unwrap_or(0.0) + line.waste.gpu.total().unwrap_or(0.0)
+    pub fn wasters(&self) -> Vec<Waster<'_>> {
+        let held = &self.total.tally;
+        let share = |wasted: &Waste, held: &Hours| {
+            wasted
+                .total()
+                .filter(|_| held.reserved > 0.0)
+                .map_or(0.0, |hours| hours / held.reserved)
         };
-        let mut lines: Vec<&Line> =
-            self.users.iter().filter(|line| wasted(line) + other(line) > 0.0).collect();
-        lines.sort_by(|a, b| {
-            wasted(b).total_cmp(&wasted(a)).then_with(|| other(b).total_cmp(&other(a)))
-        });
-        lines
+        let worst = |line: &Line| {
+            let Wastes { cpu, memory, gpu } = &line.waste;
+            share(cpu, &held.cpu).max(share(memory, &held.memory)).max(share(gpu, &held.gpu))
+        };
+        let waster = |line| Waster { line, share: worst(line) };
+        let mut wasters: Vec<Waster<'_>> = self.users.iter().map(waster).collect();
+        wasters.retain(|one| one.share > 0.0);
+        wasters.sort_by(|one, other| other.share.total_cmp(&one.share));
+        wasters
     }
+}
+
+/// A user who wasted something.
+#[derive(Debug, Clone, Copy)]
+pub struct Waster<'r> {
+    /// The user.
+    pub line: &'r Line,
+    /// Of what all users held of the resource of which this is most.
+    pub share: f64,
 }
 
 /// One user, group, account, partition, …

@@ -190,7 +190,7 @@ fn each_end_wastes_in_its_own_way() {
     // slurm-usage's figure: held and not used, whatever the end.
     assert!(some_near(report.total.tally.cpu.idle(), 28.0));
     assert!(near(report.total.tally.cpu.reserved, 64.0));
-    let wasters: Vec<&str> = report.wasters().iter().map(|line| line.name.as_str()).collect();
+    let wasters: Vec<&str> = report.wasters().iter().map(|one| one.line.name.as_str()).collect();
     assert_eq!(wasters, ["alice"]);
     assert_eq!(report.states.len(), 8);
     assert!(near(report.states.iter().map(|line| line.share).sum(), 1.0));
@@ -213,6 +213,32 @@ fn n1_and_n4_hours_of_gpus_are_wasted_as_far_as_somebody_measured() {
     assert!(near(units(measured.tally.gpu.reserved), 192.0));
     assert!(some_near(measured.tally.gpu.known_use().map(units), 57.6));
     assert!(some_near(measured.waste.gpu.total().map(units), 134.4));
+}
+
+#[test]
+fn wasters_are_ranked_by_their_largest_share_of_a_resource() {
+    let mut names = Names::default();
+    let mut rows = Vec::new();
+    // CPU-hours, GPU-hours and GiB-hours of memory that each lost.
+    for (user, cpus, gpus, gib) in [
+        ("carol", 20, 0, 100.0),
+        ("greta", 8, 8, 16.0),
+        ("alice", 60, 0, 60.0),
+        ("mallory", 4, 0, 1000.0),
+        ("gus", 16, 2, 16.0),
+    ] {
+        let mut row = a20(&mut names, user);
+        row.state = names.intern("FAILED");
+        (row.cpus, row.gpus, row.req_mem_mb) = (Some(cpus), Some(gpus), Some(gib * 1024.0));
+        rows.push(row);
+    }
+    let mut thrifty = a20(&mut names, "thea");
+    (thrifty.cpus, thrifty.cpu_seconds, thrifty.gpus) = (Some(4), Some(4.0 * 3600.0), None);
+    rows.push(thrifty);
+    let report = report(scope(0, DAY), &names, &rows);
+    let wasters: Vec<&str> = report.wasters().iter().map(|one| one.line.name.as_str()).collect();
+    // 83 % of the memory, 80 % of the GPUs, 54 % of the CPUs, 20 % of the GPUs, 18 % of the CPUs.
+    assert_eq!(wasters, ["mallory", "greta", "alice", "gus", "carol"]);
 }
 
 #[test]

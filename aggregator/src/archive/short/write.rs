@@ -125,7 +125,7 @@ impl<'w> Writing<'w> {
                     self.put_own(start..end);
                 }
                 // As many fields, and the same bytes: each is the same.
-                Way::Look if same(self.text(start..end), self.text(over..end_above)) => {
+                Way::Look if self.is_alike(start..end, over..end_above) => {
                     mark(steps, ABOVE, stretch.count());
                 }
                 Way::Look if stretch.first == stretch.last => {
@@ -134,7 +134,7 @@ impl<'w> Writing<'w> {
                 Way::Look => {
                     for place in stretch.first..=stretch.last {
                         let (end, end_above) = (end_of(ends, place), end_of(ends_above, place));
-                        if same(self.text(start..end), self.text(over..end_above)) {
+                        if self.is_alike(start..end, over..end_above) {
                             mark(steps, ABOVE, 1);
                         } else {
                             self.field(row, place, start..end, step, steps);
@@ -148,7 +148,16 @@ impl<'w> Writing<'w> {
         steps.push(ROW);
     }
 
+    /// Whether two parts of the text are the same. Most are not as long, or both are empty.
+    #[inline]
+    fn is_alike(&self, one: Range<usize>, other: Range<usize>) -> bool {
+        let length = one.end.wrapping_sub(one.start);
+        length == other.end.wrapping_sub(other.start)
+            && (length == 0 || same(self.text(one), self.text(other)))
+    }
+
     /// Writes a field of a step that differs from the one above.
+    #[inline]
     fn field(
         &mut self,
         row: &Row<'_>,
@@ -157,10 +166,23 @@ impl<'w> Writing<'w> {
         step: Option<&[u8]>,
         steps: &mut Vec<u8>,
     ) {
-        let text = self.text(field.clone());
-        if text.is_empty() {
-            return steps.push(DELIMITER);
+        if field.is_empty() {
+            steps.push(DELIMITER);
+        } else {
+            self.filled(row, place, field, step, steps);
         }
+    }
+
+    /// The same of one that is not empty.
+    fn filled(
+        &mut self,
+        row: &Row<'_>,
+        place: usize,
+        field: Range<usize>,
+        step: Option<&[u8]>,
+        steps: &mut Vec<u8>,
+    ) {
+        let text = self.text(field.clone());
         let first = |place: Option<usize>| self.at(&self.first, place);
         let is_left = || same(text, self.at(row, place.checked_sub(1)));
         let found = match self.places.known(place) {
@@ -219,13 +241,19 @@ fn same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() || one.last() != other.last() {
         return false;
     }
-    match (one.first_chunk::<8>(), one.last_chunk::<8>()) {
-        (Some(head), Some(tail)) if one.len() <= 16 => {
-            Some(head) == other.first_chunk() && Some(tail) == other.last_chunk()
-        }
-        (Some(_), _) => one == other,
-        _ => one.iter().zip(other).all(|(one, other)| one == other),
+    match one.len() {
+        0 | 1 => true,
+        2 | 3 => one.first() == other.first() && one.get(1) == other.get(1),
+        4..8 => has_ends::<4>(one, other),
+        8..=16 => has_ends::<8>(one, other),
+        _ => one == other,
     }
+}
+
+/// Whether two texts begin and end with the same bytes, so many of them.
+#[inline]
+fn has_ends<const N: usize>(one: &[u8], other: &[u8]) -> bool {
+    one.first_chunk::<N>() == other.first_chunk() && one.last_chunk::<N>() == other.last_chunk()
 }
 
 /// Writes a mark that stands for so many fields.

@@ -33,7 +33,7 @@ const LONG: f64 = 900.0;
 const FEW: f64 = 3.0;
 
 /// Of the samples that a run should have, so many it must and may have. With more, another run of the
-/// job is among them.
+/// job is among them, and it is asked for by itself.
 const SHARE: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 
 /// The mean of the samples of a GPU, and how many there are.
@@ -58,8 +58,11 @@ pub(super) struct Busy {
     jobs: HashMap<u32, Gpus>,
     /// From when on it was asked for.
     since: Option<Timestamp>,
-    /// From one sample to the next, in seconds; `None` if nobody can tell.
+    /// From one sample to the next, in seconds; `None` if nobody can tell. Where all series are short
+    /// it is too long.
     interval: Option<f64>,
+    /// Whether it is of the time of one run, so that no other is in it.
+    is_own: bool,
 }
 
 /// What is asked of whom.
@@ -82,13 +85,14 @@ impl Exporter<'_> {
         all.map_or(Ok(Busy::default()), |all| self.over(all, &[], ask))
     }
 
-    /// Asks about a run that began before what was asked for.
+    /// Asks about a run by itself.
     fn run(&self, run: &Run<'_>, ask: Ask<'_>) -> Result<Busy, PrometheusError> {
         let all = run
             .start
             .zip(run.end)
             .and_then(|(start, end)| Window::new(start.max(end.before(REACH)), end));
-        all.map_or(Ok(Busy::default()), |all| self.over(all, &[run.job.get()], ask))
+        let busy = all.map_or(Ok(Busy::default()), |all| self.over(all, &[run.job.get()], ask))?;
+        Ok(Busy { is_own: true, ..busy })
     }
 
     fn over(&self, window: Window, jobs: &[u32], ask: Ask<'_>) -> Result<Busy, PrometheusError> {
@@ -123,13 +127,14 @@ impl Exporter<'_> {
         let (Some(_), Some(start)) = (run.gpus.filter(|gpus| *gpus > 0), run.start) else {
             return Ok(None);
         };
-        match busy.since {
-            // Without a series then, there was none before.
-            Some(since) if start < since && busy.jobs.contains_key(&run.job.get()) => {
-                Ok(self.run(run, ask)?.seconds(run, self.mapping.utilisation_scale))
-            }
-            _ => Ok(busy.seconds(run, self.mapping.utilisation_scale)),
+        // Without a series then, there was none before.
+        let began_before =
+            busy.since.is_some_and(|since| start < since) && busy.jobs.contains_key(&run.job.get());
+        let scale = self.mapping.utilisation_scale;
+        if began_before || busy.has_more_than(run) {
+            return Ok(self.run(run, ask)?.seconds(run, scale));
         }
+        Ok(busy.seconds(run, scale))
     }
 }
 
@@ -151,6 +156,20 @@ impl Busy {
         }
     }
 
+    /// Whether a GPU has more samples than the run can have, or may have: then another run of the job
+    /// is among them.
+    fn has_more_than(&self, run: &Run<'_>) -> bool {
+        let Some(gpus) = self.jobs.get(&run.job.get()) else { return false };
+        let elapsed = run.start.zip(run.end).map(|(start, end)| (end.get() - start.get()) as f64);
+        // At its begin and at its end there may be one.
+        let most = elapsed
+            .zip(self.interval)
+            .map(|(elapsed, interval)| elapsed / interval * SHARE.end() + 1.0);
+        gpus.values()
+            .filter_map(|seen| seen.count)
+            .any(|count| most.is_none_or(|most| count > most))
+    }
+
     fn seconds(&self, run: &Run<'_>, scale: f64) -> Option<f64> {
         let gpus = self.jobs.get(&run.job.get())?;
         let elapsed = (run.end?.get() - run.start?.get()) as f64;
@@ -161,7 +180,7 @@ impl Busy {
         for seen in gpus.values() {
             let (share, count) = (seen.mean? * scale, seen.count?);
             let enough = if elapsed < LONG {
-                count >= FEW
+                count >= FEW && (self.is_own || !self.has_more_than(run))
             } else {
                 SHARE.contains(&(count * self.interval? / elapsed))
             };
@@ -263,6 +282,36 @@ mod tests {
         let mean = (10.0 + blank + 30.0) / 3.0;
         assert_eq!(seconds(&run(1, 60), &[(mean, 3.0)], 30.0).0, None);
         assert_eq!(seconds(&run(1, 60), &[(f64::NAN, 3.0)], 30.0).0, None);
+    }
+
+    /// Job 7 was requeued and came back to the same GPU: what is known of the job as a whole is a
+    /// mean of both runs.
+    #[test]
+    fn of_two_runs_of_a_job_each_is_told_by_its_own_samples() {
+        for (length, samples) in [(90, 3.0), (600, 20.0), (10 * HOUR, 1200.0)] {
+            for (own, expected) in [(samples, Some(length as f64)), (2.0, None)] {
+                let ask = |query: String| {
+                    let is_own = query.contains("jobid=~\"7\"");
+                    let labels = [("jobid", "7"), ("instance", "n1:9445"), ("minor_number", "0")]
+                        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+                    let value = match (query.as_str(), is_own) {
+                        (query, false) if query.contains("avg_over_time") => 50.0,
+                        (query, true) if query.contains("avg_over_time") => 100.0,
+                        (query, _) if query.starts_with("max_over_time") => PROBE as f64 / 30.0,
+                        (_, false) => 2.0 * samples,
+                        (_, true) => own,
+                    };
+                    Ok(vec![(labels.into(), value)])
+                };
+                let (mapping, cluster) = (mapping(), "c1".parse().unwrap());
+                let exporter = Exporter { mapping: &mapping, cluster: &cluster };
+                let end = Timestamp::new(END + HOUR);
+                let window = Window::new(Timestamp::new(END - HOUR), end).unwrap();
+                let busy = exporter.window(window, end, &ask).unwrap();
+                let found = exporter.seconds(&busy, &run(1, length), &ask).unwrap();
+                assert_eq!(found, expected, "{length} s, {own} of {samples} samples");
+            }
+        }
     }
 
     #[test]

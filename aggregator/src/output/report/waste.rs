@@ -2,7 +2,7 @@
 
 use steward_common::summary::cause::Cause;
 use steward_common::summary::hours::{Hours, Waste};
-use steward_common::summary::report::{Line, Report};
+use steward_common::summary::report::{Line, Report, Waster};
 
 use crate::output::number::hours;
 use crate::output::sheet::{Cell, Chart, Field, Sheet, Tone, always, drop, hide, program};
@@ -70,41 +70,64 @@ pub(super) fn waste(report: &Report) -> Sheet {
 }
 
 pub(super) fn wasters(report: &Report) -> Sheet {
-    let fields: &[Field<Line>] = &[
-        (always("user", "User"), |line| Cell::text(&line.name)),
-        (always("cpu_hours_wasted", "CPU hours"), |line| Cell::number(line.waste.cpu.total())),
-        (drop(2, "memory_gib_hours_wasted", "GiB-hours"), |line| {
+    let fields: &[Field<Waster<'_>>] = &[
+        (always("user", "User"), |Waster { line, .. }| Cell::text(&line.name)),
+        (drop(3, "wasted_percent", "% of all"), |one| Cell::share(Some(one.share))),
+        (always("cpu_hours_wasted", "CPU hours"), |Waster { line, .. }| {
+            Cell::number(line.waste.cpu.total())
+        }),
+        (drop(2, "memory_gib_hours_wasted", "GiB-hours"), |Waster { line, .. }| {
             Cell::number(line.waste.memory.total())
         }),
-        (hide(3, "gpu_hours_wasted", "GPU hours"), |line| Cell::number(line.waste.gpu.total())),
-        (drop(1, "cpu_hours_wasted_percent", "% held"), |line| {
+        (hide(3, "gpu_hours_wasted", "GPU hours"), |Waster { line, .. }| {
+            Cell::number(line.waste.gpu.total())
+        }),
+        (drop(1, "cpu_hours_wasted_percent", "% held"), |Waster { line, .. }| {
             let ended = line.tally.cpu.ended();
             Cell::share(line.waste.cpu.total().filter(|_| ended > 0.0).map(|wasted| wasted / ended))
         }),
-        (drop(4, "cpu_hours_not_used", "Not used"), |line| {
+        (drop(4, "cpu_hours_not_used", "Not used"), |Waster { line, .. }| {
             Cell::number(line.waste.cpu.of(Cause::NotUsed))
         }),
-        (drop(5, "cpu_hours_failed", "Failed"), |line| Cell::Number(line.waste.cpu.failed)),
-        (hide(6, "cpu_hours_timeout", "Timeout"), |line| Cell::Number(line.waste.cpu.timeout)),
-        (hide(7, "cpu_hours_cancelled", "Cancel"), |line| Cell::Number(line.waste.cpu.cancelled)),
-        (hide(8, "cpu_hours_out_of_memory", "Memory"), |line| {
+        (drop(5, "cpu_hours_failed", "Failed"), |Waster { line, .. }| {
+            Cell::Number(line.waste.cpu.failed)
+        }),
+        (hide(6, "cpu_hours_timeout", "Timeout"), |Waster { line, .. }| {
+            Cell::Number(line.waste.cpu.timeout)
+        }),
+        (hide(7, "cpu_hours_cancelled", "Cancel"), |Waster { line, .. }| {
+            Cell::Number(line.waste.cpu.cancelled)
+        }),
+        (hide(8, "cpu_hours_out_of_memory", "Memory"), |Waster { line, .. }| {
             Cell::Number(line.waste.cpu.out_of_memory)
         }),
-        (hide(9, "cpu_hours_system", "System"), |line| Cell::Number(line.waste.cpu.system)),
-        (hide(10, "cpu_hours_waste_unknown", "Unknown"), |line| {
+        (hide(9, "cpu_hours_system", "System"), |Waster { line, .. }| {
+            Cell::Number(line.waste.cpu.system)
+        }),
+        (hide(10, "cpu_hours_waste_unknown", "Unknown"), |Waster { line, .. }| {
             Cell::Number(line.waste.cpu.unknown)
         }),
-        (program("memory_gib_hours_waste_unknown"), |line| Cell::Number(line.waste.memory.unknown)),
-        (program("gpu_hours_waste_unknown"), |line| Cell::Number(line.waste.gpu.unknown)),
-        (program("cpu_hours_idle"), |line| Cell::number(line.tally.cpu.idle())),
-        (program("memory_gib_hours_idle"), |line| Cell::number(line.tally.memory.idle())),
+        (program("memory_gib_hours_waste_unknown"), |Waster { line, .. }| {
+            Cell::Number(line.waste.memory.unknown)
+        }),
+        (program("gpu_hours_waste_unknown"), |Waster { line, .. }| {
+            Cell::Number(line.waste.gpu.unknown)
+        }),
+        (program("cpu_hours_idle"), |Waster { line, .. }| Cell::number(line.tally.cpu.idle())),
+        (program("memory_gib_hours_idle"), |Waster { line, .. }| {
+            Cell::number(line.tally.memory.idle())
+        }),
     ];
-    let mut sheet = Sheet::new("wasters", "Most CPU-hours wasted", fields, report.wasters())
-        .charts(&[Chart {
-            title: "CPU-hours wasted by user",
-            key: "cpu_hours_wasted",
-            tone: Tone::Waste,
+    let mut sheet =
+        Sheet::new("wasters", "Who wasted most", fields, &report.wasters()).charts(&[Chart {
+            title: "Wasted of all CPU, memory or GPU hours, by user",
+            key: "wasted_percent",
+            tone: Tone::Lost,
         }]);
     sheet.top = 10;
+    sheet.notes.push(
+        "% of all: the largest share that the user wasted of what all held of CPU, memory or GPU hours."
+            .to_owned(),
+    );
     sheet
 }

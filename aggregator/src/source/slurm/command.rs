@@ -68,6 +68,18 @@ impl CommandError {
     pub fn is_passing(&self) -> bool {
         matches!(self, CommandError::Failed { .. })
     }
+
+    /// Whether it does not know an option that it was given, or was built without what that needs:
+    /// then it will not know it later either. A complaint that merely speaks of the option may be
+    /// about anything.
+    #[must_use]
+    pub fn is_unknown_option(&self) -> bool {
+        let CommandError::Failed { complaint, .. } = self else { return false };
+        let complaint = complaint.to_ascii_lowercase();
+        ["unrecognized option", "invalid option", "cannot find serializer plugin"]
+            .iter()
+            .any(|words| complaint.contains(words))
+    }
 }
 
 /// A command that is running. Its answer is read from [`Running::answer`].

@@ -4,41 +4,54 @@
 use steward_common::slurm::sacct::DELIMITER;
 use wide::u8x16;
 
-/// The eight control characters of which the last is the delimiter.
-const CONTROLS: u8 = DELIMITER & !7;
+/// The first of the control characters that are separators; the delimiter is the eighth of them.
+const FIRST: u8 = DELIMITER - 7;
+
+/// Bytes that are looked at together.
+const BLOCK: usize = 64;
+
+/// Marks that are added together: one by one costs more.
+const AT_ONCE: usize = 1024;
 
 /// Adds the places of all delimiters and line ends in `bytes` from `from` on to `marks`. Whether there
 /// are other separators in it, the control characters from 0x18 to 0x1e: hardly any text has them, and
 /// who wants to use them as marks of its own need not look at each.
 pub fn find(bytes: &[u8], from: usize, marks: &mut Vec<u32>) -> bool {
     let (delimiter, line_end) = (u8x16::splat(DELIMITER), u8x16::splat(b'\n'));
-    let (high, controls) = (u8x16::splat(!7), u8x16::splat(CONTROLS));
-    let mut separators = u8x16::splat(0);
-    let rest = bytes.get(from..).unwrap_or_default();
-    let (chunks, tail) = rest.as_chunks::<64>();
-    let mut at = from;
-    for chunk in chunks {
+    let first = u8x16::splat(FIRST);
+    let mut least = u8x16::splat(u8::MAX);
+    let (blocks, tail) = bytes.get(from..).unwrap_or_default().as_chunks::<BLOCK>();
+    let (mut buffer, mut count) = ([0; AT_ONCE], 0);
+    let mut at = from as u32;
+    for block in blocks {
         let mut found = 0u64;
-        let (parts, _) = chunk.as_chunks::<16>();
-        for (place, part) in parts.iter().enumerate() {
+        for (place, part) in block.as_chunks::<16>().0.iter().enumerate() {
             let part = u8x16::new(*part);
-            let is_delimiter = part.simd_eq(delimiter);
-            separators |= (part & high).simd_eq(controls) ^ is_delimiter;
-            let hit = is_delimiter | part.simd_eq(line_end);
+            least = least.min(part - first);
+            let hit = part.simd_eq(delimiter) | part.simd_eq(line_end);
             found |= u64::from(hit.to_bitmask()) << (16 * place);
         }
         while found != 0 {
-            marks.push((at + found.trailing_zeros() as usize) as u32);
+            // There is always room for a block; the remainder says so to the compiler.
+            if let Some(mark) = buffer.get_mut(count % AT_ONCE) {
+                *mark = at + found.trailing_zeros();
+            }
+            count += 1;
             found &= found - 1;
         }
-        at += 64;
+        if count > AT_ONCE - BLOCK {
+            marks.extend_from_slice(buffer.get(..count).unwrap_or_default());
+            count = 0;
+        }
+        at += BLOCK as u32;
     }
+    marks.extend_from_slice(buffer.get(..count).unwrap_or_default());
     let is_mark = |byte: &u8| *byte == DELIMITER || *byte == b'\n';
-    let is_separator = |byte: &u8| byte & !7 == CONTROLS && *byte != DELIMITER;
-    let in_tail = tail.iter().any(is_separator);
-    let tail = tail.iter().enumerate().filter(|(_, byte)| is_mark(byte));
-    marks.extend(tail.map(|(place, _)| (at + place) as u32));
-    in_tail || separators.to_bitmask() != 0
+    let in_tail = tail.iter().zip(at..).filter(|(byte, _)| is_mark(byte));
+    marks.extend(in_tail.map(|(_, at)| at));
+    let is_separator = |over: u8| over < DELIMITER - FIRST;
+    tail.iter().any(|byte| is_separator(byte.wrapping_sub(FIRST)))
+        || least.to_array().into_iter().any(is_separator)
 }
 
 #[cfg(test)]

@@ -132,7 +132,7 @@ impl<'a> Draft<'a> {
             disk_read: None,
             disk_written: None,
             energy: odd.energy(row),
-            steps: 0,
+            steps: Some(0),
             admin_comment: row.get(Field::AdminComment).into(),
             agent: None,
         };
@@ -161,7 +161,7 @@ impl<'a> Draft<'a> {
     /// Adds the row of a step.
     pub fn step(&mut self, row: &Row<'a>) {
         let mut odd = Oddities(std::mem::take(&mut self.oddities));
-        self.run.steps = self.run.steps.saturating_add(1);
+        self.run.steps = self.run.steps.map(|steps| steps.saturating_add(1));
         if let Some(cpu) = odd.cpu(row) {
             self.steps_cpu = Some(self.steps_cpu.unwrap_or_default().saturating_add(cpu));
         }
@@ -189,7 +189,7 @@ impl<'a> Draft<'a> {
     #[must_use]
     pub fn finish(self) -> (Run<'a>, Vec<Oddity>) {
         let mut run = self.run;
-        let (cpu, memory, source) = if run.steps > 0 {
+        let (cpu, memory, source) = if run.steps > Some(0) {
             let memory = if self.worked { self.steps_memory } else { self.extern_memory };
             (self.steps_cpu, memory, Source::Steps)
         } else {

@@ -205,7 +205,7 @@ fn a24_a_batch_step_that_only_waits_does_not_hide_the_work() {
         assert!(near(run.cpu_efficiency(), 99.4), "{:?}", run.cpu_efficiency());
         // The sum of the tasks, not the greediest one.
         assert_eq!(run.max_rss_mb(), Some(4096.0));
-        assert_eq!((run.disk_read, run.disk_written, run.steps), (Some(100), Some(7), 2));
+        assert_eq!((run.disk_read, run.disk_written, run.steps), (Some(100), Some(7), Some(2)));
     });
 }
 
