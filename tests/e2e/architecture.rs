@@ -83,6 +83,27 @@ fn names_of_metrics_stand_in_the_catalogue_only() {
     assert_none("agent/src/collector", &["std::fs", "/proc", "\"memory.", "cgroup."], why);
 }
 
+#[test]
+fn the_archives_format_is_named_inside_the_archive_only() {
+    let words = ["arrow_", "arrow::", "parquet::", "use parquet"];
+    let archive = "aggregator/src/archive/";
+    let all = ["agent/src", "aggregator/src", "common/src"].map(sources).concat();
+    let (inside, outside): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(file, _)| file.starts_with(archive));
+    let names = |(_, code): &&(String, String)| !lines_with(code, &words).is_empty();
+    assert!(inside.iter().filter(names).count() > 3, "looked for the wrong words");
+    let found: Vec<&String> = outside.iter().filter(names).map(|(file, _)| file).collect();
+    assert!(found.is_empty(), "types of arrow and parquet stay in {archive}: {found:?}");
+    // And the other crates have no way to.
+    let manifests = [("agent", false), ("common", false), ("aggregator", true)];
+    for (part, may) in manifests {
+        let text = fs::read_to_string(root().join(part).join("Cargo.toml")).unwrap();
+        let depends =
+            text.lines().any(|line| line.starts_with("parquet") || line.starts_with("arrow"));
+        assert_eq!(depends, may, "{part}/Cargo.toml");
+    }
+}
+
 /// Not offline: a build does not fetch what only stands in the lock file, for engines of sqlx that are off.
 fn metadata() -> Value {
     let output = Command::new("cargo")

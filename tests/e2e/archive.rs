@@ -1,124 +1,15 @@
 //! Real jobs of a real Slurm, from sbatch to the archive: every number agrees with what the job did.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use steward_common::slurm::sacct::{Field, Layout};
+use steward_tests::accounted::{
+    PATIENCE, Record, archived, assert_accounted, ended, near, number, runs, settled,
+};
 use steward_tests::archive::records;
 use steward_tests::service;
-use steward_tests::slurm::{Job, run, run as slurm_run, submit};
-use steward_tests::testbed::Testbed;
-use steward_tests::wait;
-
-/// A run of the archive, by column.
-type Record = BTreeMap<String, String>;
-
-/// Until a job has ended and slurmdbd knows it, on a machine that is full of other tests.
-const PATIENCE: Duration = Duration::from_secs(300);
-
-/// Collects what is new.
-fn collect(data: &Path) {
-    let output = Command::new("timeout")
-        .arg("120")
-        .arg(service::program())
-        .args(["collect", "--days", "1", "--no-summary", "--data-dir"])
-        .arg(data)
-        .env("SLURM_CONF", Testbed::get().slurm_conf())
-        .env("STEWARD_CONFIG", "/dev/null")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// The runs of a job, the first one first.
-fn runs(all: &[Record], id: &str) -> Vec<Record> {
-    let mut runs: Vec<Record> =
-        all.iter().filter(|record| record["job_id_raw"] == id).cloned().collect();
-    runs.sort_by_key(|record| record["submit_time"].clone());
-    runs
-}
-
-/// Collects until the archive has what is asked for.
-fn archived<T>(data: &Path, what: &str, mut look: impl FnMut(&[Record]) -> Option<T>) -> T {
-    wait::until(what, PATIENCE, || {
-        collect(data);
-        look(&records(data))
-    })
-}
-
-/// Collects until the archive has what is asked for of a job, the job's steps are over, and what is
-/// known of them is collected: slurmdbd hears of their ends a moment before or after that of the job.
-fn settled<T>(data: &Path, job: &Job, look: impl Fn(&[Record]) -> Option<T>) -> T {
-    let what = format!("job {} in the archive", job.id);
-    archived(data, &what, &look);
-    wait::until_true(&format!("job {} and its steps end", job.id), PATIENCE, || {
-        let ends = run("sacct", &["-nPD", "-j", &job.id, "-o", "End"]);
-        !ends.is_empty() && ends.lines().all(|end| end != "Unknown")
-    });
-    archived(data, &what, look)
-}
-
-/// The job's one run, when it has ended.
-fn ended(data: &Path, job: &Job) -> Record {
-    settled(data, job, |all| {
-        let run = runs(all, &job.id).pop()?;
-        (run["is_complete"] == "true").then_some(run)
-    })
-}
-
-fn number(record: &Record, column: &str) -> f64 {
-    record[column].parse().unwrap_or_else(|_| panic!("{column} is {}", record[column]))
-}
-
-fn near(found: f64, expected: f64) -> bool {
-    (found - expected).abs() <= 1e-6 * expected.abs().max(1.0)
-}
-
-/// A time as Slurm writes it, in seconds.
-fn seconds(text: &str) -> f64 {
-    let (days, time) = text.split_once('-').unwrap_or(("0", text));
-    let parts = time.split(':').map(|part| part.parse::<f64>().unwrap());
-    parts.fold(0.0, |sum, part| sum * 60.0 + part) + 86_400.0 * days.parse::<f64>().unwrap()
-}
-
-/// Holds a run against what sacct says of it, asked and read here in another way.
-fn assert_accounted(run: &Record) {
-    let id = &run["job_id_raw"];
-    let fields = "JobIDRaw,Submit,Start,End,ElapsedRaw,AllocCPUS,ExitCode,TotalCPU,AllocNodes";
-    let args = ["SLURM_TIME_FORMAT=%s", "sacct", "-nPD", "-j", id, "-o", fields];
-    let text = slurm_run("env", &args);
-    let (mut own, mut steps) = (Vec::new(), Vec::new());
-    for line in text.lines() {
-        let row: Vec<&str> = line.split('|').collect();
-        if row[0] == id {
-            own.push(row);
-        } else if row[0].starts_with(&format!("{id}."))
-            && own.last().is_some_and(|own| own[1] == run["submit_time"])
-        {
-            steps.push(row);
-        }
-    }
-    let own = own
-        .into_iter()
-        .find(|own| own[1] == run["submit_time"])
-        .unwrap_or_else(|| panic!("{text}"));
-    let known =
-        |text: &str| if text.parse::<u64>().is_ok() { text.to_owned() } else { "null".to_owned() };
-    assert_eq!((&run["start_time"], &run["end_time"]), (&known(own[2]), &known(own[3])), "{text}");
-    assert_eq!(run["elapsed_seconds"], own[4], "{text}");
-    if own[8] != "0" {
-        assert_eq!(run["alloc_cpus"], own[5], "{text}");
-    }
-    let (code, signal) = own[6].split_once(':').unwrap();
-    assert_eq!((&*run["exit_code"], &*run["exit_signal"]), (code, signal), "{text}");
-    let of_steps: f64 = steps.iter().map(|step| seconds(step[7])).sum();
-    let cpu = if steps.is_empty() { seconds(own[7]) } else { of_steps };
-    let found = run["total_cpu_seconds"].parse().unwrap_or(0.0);
-    assert!((cpu - found).abs() < 0.01, "{found} s of CPU in the archive, {cpu} by sacct: {text}");
-    assert_eq!(run["steps"], steps.len().to_string(), "{text}");
-}
+use steward_tests::slurm::{Job, run, submit};
 
 #[test]
 fn what_a_job_did_is_what_the_archive_says() {

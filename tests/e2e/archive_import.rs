@@ -10,7 +10,7 @@ const COLLECT: [&str; 4] = ["collect", "--days", "4", "--no-summary"];
 
 /// Writes `processed/D.parquet` with the columns and types of slurm-usage: a few jobs of a summer
 /// and a winter day, and those that the first argument has as JSON.
-const WRITE: &str = r#"
+pub const WRITE: &str = r#"
 import datetime, json, pathlib, sys
 import polars as pl
 

@@ -6,50 +6,15 @@ use std::process::{Command, Output};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use steward_tests::centre::{Centre, Text};
-use steward_tests::object_storage::{BUCKET, ObjectStorage};
+use steward_tests::object_storage::{ObjectStorage, place};
 use steward_tests::sacct_text::Recipe;
 use steward_tests::service::{Service, program, steward_as};
-use steward_tests::{python, shared};
+use steward_tests::shared;
 
-/// Prints what differs between two archives, apart from when they were made.
-const COMPARE: &str = r#"
-import glob, os, re, sys
-import polars as pl
-
-# In a bucket the names of raw files have the mark of their writer.
-def names(root):
-    found = (os.path.relpath(path, root) for path in glob.glob(root + "/**", recursive=True) if os.path.isfile(path))
-    return sorted(re.sub(r"/([0-9]{8})-[0-9a-f]{8}-", r"/\1-", name) for name in found if name != ".lock")
-
-def rows(root, layer):
-    frame = pl.read_parquet(root + f"/{layer}/**/*.parquet", hive_partitioning=False).drop("collected_at")
-    return frame.sort([name for name, kind in frame.schema.items() if not kind.is_nested()])
-
-a, b, *layers = sys.argv[1:]
-if "names" in layers and names(a) != names(b):
-    print("names", names(a), names(b))
-for layer in ["processed"] + (["raw"] if "raw" in layers else []):
-    one, other = rows(a, layer), rows(b, layer)
-    if len(one) == 0 or not one.equals(other):
-        print(layer, len(one), len(other))
-"#;
-
-fn text(dir: &Path, jobs: u64) -> Text {
+/// Jobs of three days.
+pub fn text(dir: &Path, jobs: u64) -> Text {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     Text::write(&dir.join("text"), Recipe { jobs, days: 3, seed: 7, now, comments: false })
-}
-
-fn place(prefix: &str) -> String {
-    format!("s3://{BUCKET}/{prefix}")
-}
-
-/// What differs between an archive in a directory and one in the bucket.
-fn differences(dir: &Path, storage: &ObjectStorage, prefix: &str, what: &[&str]) -> String {
-    let copy = dir.join(format!("copy-{prefix}"));
-    storage.fetch(prefix, &copy);
-    let (one, other) = (dir.join("archive"), copy);
-    let places = [one.to_str().unwrap(), other.to_str().unwrap()];
-    python::script(COMPARE, &[&places, what].concat(), dir, &[])
 }
 
 #[test]
@@ -69,7 +34,7 @@ fn the_archive_is_the_same_in_a_directory_and_in_a_bucket() {
         let again = centre.done(&collect);
         assert!(again.starts_with("c1: 0 runs new or changed"), "{again}");
     }
-    assert_eq!(differences(dir.path(), &storage, "years/of", &["names", "raw"]), "");
+    assert_eq!(storage.differences(dir.path(), "years/of", &["names", "raw"]), "");
     let ask = ["analyze", "--days", "3", "--table", "users", "--format", "csv"];
     assert_eq!(local.done(&ask), remote.done(&ask));
 }
@@ -111,7 +76,7 @@ fn a_writer_that_dies_leaves_a_bucket_as_it_was_or_as_it_shall_be() {
     );
     remote.done(&["analyze", "--days", "3"]);
     remote.done(&collect);
-    assert_eq!(differences(dir.path(), &storage, "a", &[]), "");
+    assert_eq!(storage.differences(dir.path(), "a", &[]), "");
     let left = "print([one.key for one in bucket.objects.filter(Prefix='a/staging/')])";
     assert_eq!(storage.script(left, &[], dir.path()).trim(), "[]");
 }
@@ -267,7 +232,7 @@ fn two_machines_that_write_at_once_are_kept_apart() {
     }
     assert!(overtaken > 0);
     one.done(&collect);
-    assert_eq!(differences(dir.path(), &storage, "w", &["raw"]), "");
+    assert_eq!(storage.differences(dir.path(), "w", &["raw"]), "");
     // One that is known to be at work elsewhere is waited for, but not for ever.
     elsewhere(&storage, dir.path(), 10);
     let refused = one.run(&collect);

@@ -1,23 +1,29 @@
 //! End-to-end tests against the real testbed: `tests/run` brings it up and calls them.
 
+mod analyze;
 mod architecture;
 mod archive;
+mod archive_calls;
 mod archive_crash;
 mod archive_faults;
 mod archive_import;
 mod archive_keep;
+mod archive_resources;
 mod archive_vectors;
+mod archive_zones;
 mod bank;
 mod bank_charge;
 mod bank_crash;
 mod bank_mail;
 mod bank_site;
 mod buckets;
+mod buckets_keep;
 mod cancel;
 mod catalogue;
 mod chaos;
 mod dashboards;
 mod defects;
+mod deployed;
 mod desk;
 mod exporter_text;
 mod faults;

@@ -3,6 +3,7 @@
 //! A failure here is a failed test, so these functions panic with a message that says what was
 //! being done.
 
+pub mod accounted;
 pub mod agent;
 pub mod alertmanager;
 pub mod archive;
@@ -29,6 +30,7 @@ pub mod shared;
 pub mod slapd;
 pub mod slurm;
 pub mod smtp;
+pub mod terminal;
 pub mod testbed;
 pub mod wait;
 

@@ -11,6 +11,35 @@ use crate::{http, wait};
 /// The bucket that is there.
 pub const BUCKET: &str = "jobs";
 
+/// Prints what differs between two archives, apart from when they were made.
+const COMPARE: &str = r#"
+import glob, os, re, sys
+import polars as pl
+
+# In a bucket the names of raw files have the mark of their writer.
+def names(root):
+    found = (os.path.relpath(path, root) for path in glob.glob(root + "/**", recursive=True) if os.path.isfile(path))
+    return sorted(re.sub(r"/([0-9]{8})-[0-9a-f]{8}-", r"/\1-", name) for name in found if name != ".lock")
+
+def rows(root, layer):
+    frame = pl.read_parquet(root + f"/{layer}/**/*.parquet", hive_partitioning=False).drop("collected_at")
+    return frame.sort([name for name, kind in frame.schema.items() if not kind.is_nested()])
+
+a, b, *layers = sys.argv[1:]
+if "names" in layers and names(a) != names(b):
+    print("names", names(a), names(b))
+for layer in ["processed"] + (["raw"] if "raw" in layers else []):
+    one, other = rows(a, layer), rows(b, layer)
+    if len(one) == 0 or not one.equals(other):
+        print(layer, len(one), len(other))
+"#;
+
+/// Where an archive is in it.
+#[must_use]
+pub fn place(prefix: &str) -> String {
+    format!("s3://{BUCKET}/{prefix}")
+}
+
 /// A server with one bucket; dropping it ends it.
 #[derive(Debug)]
 pub struct ObjectStorage {
@@ -89,6 +118,25 @@ impl ObjectStorage {
                     \x20   bucket.download_file(one.key, path)\n";
         std::fs::create_dir_all(to).unwrap_or_else(|error| panic!("{}: {error}", to.display()));
         self.script(text, &[prefix, &to.display().to_string()], to);
+    }
+
+    /// What differs between the rows of the archive in the directory `archive` of `dir` and of the one
+    /// here: those of `processed`, with `raw` also those, and with `names` the names of files.
+    ///
+    /// # Panics
+    /// If they cannot be read.
+    pub fn differences(&self, dir: &Path, prefix: &str, what: &[&str]) -> String {
+        let copy = dir.join(format!("copy-{prefix}"));
+        match std::fs::remove_dir_all(&copy) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                panic!("{}: {error}", copy.display())
+            }
+            _ => {}
+        }
+        self.fetch(prefix, &copy);
+        let places = [dir.join("archive"), copy].map(|place| place.display().to_string());
+        let [one, other] = &places;
+        script(COMPARE, &[&[one.as_str(), other.as_str()], what].concat(), dir, &[])
     }
 }
 

@@ -43,13 +43,24 @@ impl Scripted {
         let (sacct, rows) = (self.path("sacct.py"), self.path("rows.json"));
         let ours = format!("sacct = [\"python3\", {sacct:?}, {rows:?}]\n");
         let ours = if slurm.contains("sacct = ") { "" } else { &*ours };
+        let retries = if slurm.contains("retries = ") { "" } else { "retries = 0\n" };
         let text = format!(
             "time_zone = \"UTC\"\n[archive]\ndirectory = {:?}\n[serve]\nstate = {:?}\n[slurm]\n\
-             {ours}retries = 0\n{clusters}{slurm}\n",
+             {ours}{retries}{clusters}{slurm}\n",
             self.data(),
             self.path("state"),
         );
         self.write("steward.toml", &text);
+    }
+
+    /// Writes the configuration anew, with a shell script for sacct, in which ours is `$SACCT`.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn wrap(&self, script: &str, clusters: &str, slurm: &str) {
+        self.write("sacct.sh", script);
+        let sacct = format!("sacct = [\"sh\", {:?}]\n", self.path("sacct.sh"));
+        self.configure(clusters, &(sacct + slurm));
     }
 
     /// What sacct answers from now on.
@@ -78,21 +89,27 @@ impl Scripted {
         self.path("archive")
     }
 
-    /// Runs the program to its end, with only warnings in its log.
-    ///
-    /// # Panics
-    /// If it cannot be started.
+    /// The program, with only warnings in its log.
     #[must_use]
-    pub fn run(&self, arguments: &[&str]) -> Output {
-        Command::new(program())
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program());
+        command
             .arg("--config")
             .arg(self.path("steward.toml"))
             .args(arguments)
             .stdin(Stdio::null())
             .env("STEWARD_LOG", "warn")
-            .env("SACCT", format!("python3 {} {}", self.text("sacct.py"), self.text("rows.json")))
-            .output()
-            .unwrap_or_else(|error| panic!("steward: {error}"))
+            .env("SACCT", format!("python3 {} {}", self.text("sacct.py"), self.text("rows.json")));
+        command
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    #[must_use]
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap_or_else(|error| panic!("steward: {error}"))
     }
 
     /// Runs it; what it says.

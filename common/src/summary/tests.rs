@@ -196,6 +196,25 @@ fn each_end_wastes_in_its_own_way() {
     assert!(near(report.states.iter().map(|line| line.share).sum(), 1.0));
 }
 
+/// Four GPUs for ten hours, busy for 30 % of them. SARC weighs an hour of each with 4.8 units; here
+/// hours are hours.
+#[test]
+fn n1_and_n4_hours_of_gpus_are_wasted_as_far_as_somebody_measured() {
+    let units = |hours: f64| 4.8 * hours;
+    let mut names = Names::default();
+    let mut row = a20(&mut names, "alice");
+    (row.gpus, row.elapsed) = (Some(4), Some(36_000));
+    row.end = Some(Timestamp::new(12 * HOUR));
+    let unknown = report(scope(0, DAY), &names, &[row]).total;
+    assert!(near(units(unknown.tally.gpu.reserved), 192.0));
+    assert_eq!((unknown.tally.gpu.known_use(), unknown.waste.gpu.total()), (None, None));
+    row.gpu_seconds = Some(0.3 * 4.0 * 36_000.0);
+    let measured = report(scope(0, DAY), &names, &[row]).total;
+    assert!(near(units(measured.tally.gpu.reserved), 192.0));
+    assert!(some_near(measured.tally.gpu.known_use().map(units), 57.6));
+    assert!(some_near(measured.waste.gpu.total().map(units), 134.4));
+}
+
 #[test]
 fn wasters_are_ranked_by_their_largest_share_of_a_resource() {
     let mut names = Names::default();
