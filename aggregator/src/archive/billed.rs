@@ -5,8 +5,8 @@ use steward_common::intern::Names;
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
+use super::cells::{times, whole};
 use super::manifest::Manifest;
-use super::read::{times, whole};
 use super::rows::interned;
 use super::{Archive, ArchiveError, Day, Part};
 

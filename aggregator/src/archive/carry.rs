@@ -8,8 +8,9 @@ use arrow_select::filter::filter_record_batch;
 use steward_common::time::Timestamp;
 
 use super::ArchiveError;
+use super::cells::{texts, times, whole};
 use super::processed::ProcessedWriter;
-use super::read::{RunKey, Table, texts, times, whole};
+use super::read::{RunKey, Table};
 
 /// Adds those runs of a file for which `keep` holds; it is shown each run and its user.
 ///

@@ -11,10 +11,10 @@ use steward_common::slurm::state::JobState;
 use steward_common::unit::Bytes;
 use steward_common::window::Window;
 
+use super::cells::{real, texts, times, whole};
 use super::manifest::Manifest;
 use super::measured;
 use super::processed::NODE_USAGE;
-use super::read::{real, texts, times, whole};
 use super::rows::interned;
 use super::{Archive, ArchiveError, Day, Part};
 

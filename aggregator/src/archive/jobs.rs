@@ -7,8 +7,9 @@ use arrow_array::RecordBatch;
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
+use super::cells::{real, texts, times, whole};
 use super::manifest::{Entry, Manifest};
-use super::read::{Wanted, real, texts, times, whole};
+use super::read::Wanted;
 use super::{Archive, ArchiveError, Day, Part};
 use crate::jobs::{Answer, JobRun, Question, Whose, is_like};
 

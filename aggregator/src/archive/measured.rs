@@ -8,8 +8,9 @@ use arrow_array::{Array, RecordBatch, StructArray};
 use steward_common::job::{AgentUse, NodeUse};
 
 use super::ArchiveError;
+use super::cells::{real, times, whole};
 use super::processed::NODE_USAGE;
-use super::read::{RunKey, Table, real, times, whole};
+use super::read::{RunKey, Table};
 
 /// Of each run that agents saw: what they measured.
 ///

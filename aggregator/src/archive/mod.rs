@@ -14,6 +14,7 @@ pub mod agent;
 pub mod billed;
 pub mod bucket;
 pub mod carry;
+pub mod cells;
 mod chunk;
 pub mod column;
 pub mod day;

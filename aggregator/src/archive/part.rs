@@ -9,9 +9,10 @@ use steward_common::job::AgentUse;
 use steward_common::time::Timestamp;
 use tempfile::NamedTempFile;
 
+use super::cells::{times, whole};
 use super::column::Stored;
 use super::processed::ProcessedWriter;
-use super::read::{Known, RunKey, RunMap, RunSet, Table, times, whole};
+use super::read::{Known, RunKey, RunMap, RunSet, Table};
 use super::shelf::Shelf;
 use super::{ArchiveError, carry, measured, stand_in};
 

@@ -9,10 +9,11 @@ use arrow_select::filter::filter_record_batch;
 use roaring::RoaringBitmap;
 use steward_common::time::Timestamp;
 
+use super::cells::{times, whole};
 use super::manifest::Entry;
 use super::part::kept;
 use super::processed::ProcessedWriter;
-use super::read::{RunKey, Table, times, whole};
+use super::read::{RunKey, Table};
 use super::shelf::at;
 use super::swap::swap;
 use super::{ArchiveError, Change, Part};

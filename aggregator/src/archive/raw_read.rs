@@ -3,8 +3,9 @@
 use steward_common::slurm::sacct::Layout;
 use steward_common::time::Timestamp;
 
+use super::cells::{self, bytes, texts, times};
 use super::raw::{FIELDS, Form, Key};
-use super::read::{self, RunKey, Table, bytes, texts, times};
+use super::read::{RunKey, Table};
 use super::short::{self, PHRASES, Phrase, Phrases, Places};
 use super::store::RawFile;
 use super::{Archive, ArchiveError};
@@ -257,7 +258,7 @@ pub(super) fn each<E>(
     place: &mut u32,
     mut visit: impl FnMut(u32, &RawRow<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut jobs = read::whole(batch, "job_id_raw");
+    let mut jobs = cells::whole(batch, "job_id_raw");
     let mut submits = times(batch, "submit_time");
     let mut ends = times(batch, "end_time");
     let mut steps = texts(batch, "step");

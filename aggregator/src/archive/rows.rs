@@ -9,8 +9,8 @@ use steward_common::summary::scope::Detail;
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
+use super::cells::Cells;
 use super::manifest::Manifest;
-use super::read::Cells;
 use super::{Archive, ArchiveError, Day, Part};
 
 /// What a summary looks at, and nothing else.

@@ -210,7 +210,8 @@ mod tests {
     use parquet::basic::ZstdLevel;
     use parquet::file::properties::{WriterProperties, WriterVersion};
 
-    use super::super::read::{Table, texts, whole};
+    use super::super::cells::{texts, whole};
+    use super::super::read::Table;
     use super::*;
 
     fn batch() -> RecordBatch {

@@ -15,9 +15,9 @@ use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
 use super::Request;
+use crate::archive::cells::whole;
 use crate::archive::measured::measured;
 use crate::archive::raw::{Form, Key, RawWriter};
-use crate::archive::read::whole;
 use crate::archive::{Day, Part, agent};
 use crate::jobs::{Question, Whose};
 use crate::keep::retention::Retention;

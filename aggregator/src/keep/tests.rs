@@ -7,8 +7,8 @@ use steward_common::time::Timestamp;
 
 use super::rebuild::{self, Order};
 use super::retention::Retention;
+use crate::archive::cells::texts;
 use crate::archive::raw::{Form, Key, RawWriter};
-use crate::archive::read::texts;
 use crate::archive::shelf::Directory;
 use crate::archive::{Archive, ArchiveError, Day, Part, agent, carry};
 use crate::collect::Watch;
@@ -131,7 +131,7 @@ fn the_newest_measurement_of_agents_is_attached_to_the_newest_version() {
     let seen = carry::seen(&table).unwrap();
     assert_eq!(seen[&(7, Timestamp::new(100))].1, Timestamp::new(400));
     let batch = table.batches(None, false).unwrap().next().unwrap().unwrap();
-    let gpu: Vec<Option<f64>> = crate::archive::read::real(&batch, "gpu_used_seconds").collect();
+    let gpu: Vec<Option<f64>> = crate::archive::cells::real(&batch, "gpu_used_seconds").collect();
     assert_eq!(gpu, [Some(9.0)]);
 }
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 use steward_common::time::Timestamp;
 use tempfile::NamedTempFile;
 
+use crate::archive::cells::{texts, whole};
 use crate::archive::raw::Form;
 use crate::archive::raw_read::RawTable;
-use crate::archive::read::{texts, whole};
 use crate::archive::shelf::{Directory, Item, Shelf};
 use crate::archive::{Archive, ArchiveError, Part};
 use crate::collect::plan::Terms;
