@@ -13,6 +13,7 @@ use super::cells::{times, whole};
 use super::column::Stored;
 use super::processed::ProcessedWriter;
 use super::read::{Known, RunKey, RunMap, RunSet, Table};
+use super::run_key::Seen;
 use super::shelf::Shelf;
 use super::{ArchiveError, carry, measured, stand_in};
 
@@ -25,7 +26,7 @@ pub struct PartWriter {
     /// Runs that are in the archive.
     known: RunMap<Known>,
     writer: ProcessedWriter<NamedTempFile>,
-    new: RunSet,
+    new: Seen,
     /// What agents measured of runs that are in the archive; read when it is needed.
     measured: Option<HashMap<RunKey, AgentUse>>,
     /// Whether there are runs under numbers that are not their own.
@@ -47,7 +48,7 @@ impl PartWriter {
         let known = existing.as_ref().map_or(Ok(RunMap::default()), Table::runs)?;
         let writer = ProcessedWriter::new(shelf.scratch()?, generation)?;
         let has_stand_ins = known.keys().any(|(job, _)| stand_in::is(*job));
-        let (new, shown) = (RunSet::default(), HashSet::new());
+        let (new, shown) = (Seen::default(), HashSet::new());
         Ok(PartWriter { existing, known, writer, new, measured: None, has_stand_ins, shown })
     }
 
@@ -109,11 +110,11 @@ impl PartWriter {
     /// Whether the run came in before.
     #[must_use]
     pub fn has_taken(&self, key: RunKey) -> bool {
-        self.new.contains(&key)
+        self.new.contains(key)
     }
 
     fn known(&self, key: RunKey) -> Option<&Known> {
-        self.known.get(&key).filter(|_| !self.new.contains(&key))
+        self.known.get(&key).filter(|_| !self.new.contains(key))
     }
 
     /// Adds a run, in place of an older version of it. A run that comes twice stays as it came
@@ -144,7 +145,7 @@ impl PartWriter {
         let mut since: Option<Timestamp> = None;
         for batch in from.batches(None, false)? {
             let batch = batch?;
-            let wanted = kept(&batch, |key| runs.contains(&key) && !self.new.contains(&key));
+            let wanted = kept(&batch, |key| runs.contains(&key) && !self.new.contains(key));
             let wanted = filter_record_batch(&batch, &wanted)?;
             since = since.into_iter().chain(times(&wanted, "start_time").flatten()).min();
             self.writer.push_batch(&wanted)?;
@@ -155,7 +156,7 @@ impl PartWriter {
 
     /// The runs that were there and have not come again.
     pub fn unseen(&self) -> impl Iterator<Item = RunKey> {
-        self.known.keys().filter(|key| !self.new.contains(key)).copied()
+        self.known.keys().filter(|key| !self.new.contains(**key)).copied()
     }
 
     /// Whether anything was added.
@@ -173,6 +174,8 @@ impl PartWriter {
         mut self,
         keep: impl Fn(RunKey) -> bool,
     ) -> Result<(NamedTempFile, u64), ArchiveError> {
+        // It is needed no more, and rows that are carried need room.
+        self.known = RunMap::default();
         if let Some(existing) = &self.existing {
             if self.has_stand_ins && !self.shown.is_empty() {
                 carry::shown(existing, |key, id| {
@@ -183,7 +186,7 @@ impl PartWriter {
             }
             for batch in existing.batches(None, false)? {
                 let batch = batch?;
-                let kept = kept(&batch, |key| !self.new.contains(&key) && keep(key));
+                let kept = kept(&batch, |key| !self.new.contains(key) && keep(key));
                 self.writer.push_batch(&filter_record_batch(&batch, &kept)?)?;
             }
         }

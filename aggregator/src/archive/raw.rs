@@ -32,8 +32,9 @@ const PAGE_BYTES: usize = 512 << 10;
 /// About as many runs as have so much text.
 const ROWS: usize = 16 << 10;
 
-/// Text of a row group: of this much, compressed, is in memory at most.
-pub(super) const ROW_GROUP_BYTES: usize = 8 << 20;
+/// Text of a row group: of this much, compressed, is in memory at most. A day of a busy cluster has
+/// more, so that twice the jobs need no more memory.
+pub(super) const ROW_GROUP_BYTES: usize = 5 << 20;
 
 /// What the text of a raw row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,40 @@ pub type RunSet = HashSet<RunKey, BuildHasherDefault<RunHasher>>;
 /// Something about each of some runs.
 pub type RunMap<T> = HashMap<RunKey, T, BuildHasherDefault<RunHasher>>;
 
+/// Runs that have come: only whether, in half the room of a [`RunSet`], for a day may have very many.
+#[derive(Debug, Default)]
+pub struct Seen(HashSet<u64, BuildHasherDefault<RunHasher>>);
+
+impl Seen {
+    /// The job and the lower half of the time: two runs of a job are not 136 years apart.
+    fn packed((job, submit): RunKey) -> u64 {
+        u64::from(job) << 32 | submit.get().cast_unsigned() & u64::from(u32::MAX)
+    }
+
+    /// Adds a run; whether it had not come yet.
+    pub fn insert(&mut self, run: RunKey) -> bool {
+        self.0.insert(Self::packed(run))
+    }
+
+    /// Whether a run has come.
+    #[must_use]
+    pub fn contains(&self, run: RunKey) -> bool {
+        self.0.contains(&Self::packed(run))
+    }
+
+    /// Whether none has.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'a> Extend<&'a RunKey> for Seen {
+    fn extend<T: IntoIterator<Item = &'a RunKey>>(&mut self, runs: T) {
+        self.0.extend(runs.into_iter().map(|run| Self::packed(*run)));
+    }
+}
+
 /// Spreads the numbers and times that slurmctld gives, which nobody else chooses: a third of the
 /// time that a hash takes against which nobody can choose them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +75,10 @@ impl Hasher for RunHasher {
         self.mix(u64::from(number));
     }
 
+    fn write_u64(&mut self, number: u64) {
+        self.mix(number);
+    }
+
     fn write_i64(&mut self, number: i64) {
         self.mix(number.cast_unsigned());
     }
@@ -51,6 +89,16 @@ mod tests {
     use std::hash::{BuildHasher, BuildHasherDefault};
 
     use super::*;
+
+    #[test]
+    fn a_run_has_come_once_it_was_added() {
+        let mut seen = Seen::default();
+        let run = |job, submit| (job, Timestamp::new(submit));
+        assert!(seen.is_empty() && seen.insert(run(7, 1_794_811_575)));
+        assert!(!seen.insert(run(7, 1_794_811_575)) && seen.insert(run(7, 1_794_811_576)));
+        seen.extend(&[run(8, 1)]);
+        assert!(seen.contains(run(8, 1)) && !seen.contains(run(1, 8)) && !seen.contains(run(8, 2)));
+    }
 
     #[test]
     fn runs_that_follow_one_another_are_spread() {
