@@ -163,7 +163,7 @@ impl Pages {
 /// Which rows have a value. Of most columns all have one, or none has: that needs no list.
 #[derive(Default)]
 struct Levels {
-    /// What the rows before `listed` have, or all of them as long as nothing is listed.
+    /// What all rows have, as long as nothing is listed.
     alike: u8,
     /// One for each row, once not all are alike.
     listed: Vec<u8>,

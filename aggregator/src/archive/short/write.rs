@@ -157,7 +157,6 @@ impl<'w> Writing<'w> {
     }
 
     /// Writes a field of a step that differs from the one above.
-    #[inline]
     fn field(
         &mut self,
         row: &Row<'_>,
@@ -166,23 +165,10 @@ impl<'w> Writing<'w> {
         step: Option<&[u8]>,
         steps: &mut Vec<u8>,
     ) {
-        if field.is_empty() {
-            steps.push(DELIMITER);
-        } else {
-            self.filled(row, place, field, step, steps);
-        }
-    }
-
-    /// The same of one that is not empty.
-    fn filled(
-        &mut self,
-        row: &Row<'_>,
-        place: usize,
-        field: Range<usize>,
-        step: Option<&[u8]>,
-        steps: &mut Vec<u8>,
-    ) {
         let text = self.text(field.clone());
+        if text.is_empty() {
+            return steps.push(DELIMITER);
+        }
         let first = |place: Option<usize>| self.at(&self.first, place);
         let is_left = || same(text, self.at(row, place.checked_sub(1)));
         let found = match self.places.known(place) {
