@@ -8,6 +8,8 @@ use std::num::NonZeroU32;
 
 use twox_hash::XxHash3_64;
 
+use super::alike::same;
+
 /// Places at first; twice as many when half are taken.
 const PLACES: usize = 64;
 
@@ -105,7 +107,8 @@ impl Word {
     #[inline]
     fn is(&self, text: &[u8], plain: &[u8]) -> bool {
         let start = self.start as usize;
-        self.length as usize == text.len() && plain.get(start..start + text.len()) == Some(text)
+        let known = || plain.get(start..start + text.len()).is_some_and(|known| same(known, text));
+        self.length as usize == text.len() && known()
     }
 }
 

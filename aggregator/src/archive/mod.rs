@@ -11,6 +11,7 @@
 //! No other module knows Arrow or Parquet.
 
 pub mod agent;
+mod alike;
 pub mod billed;
 pub mod bucket;
 pub mod carry;

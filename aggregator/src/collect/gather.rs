@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use roaring::RoaringBitmap;
 use steward_common::job::{AgentUse, Run};
-use steward_common::slurm::sacct::{Field, Layout, Oddity, Row, ended};
+use steward_common::slurm::sacct::{Draft, Field, Layout, Oddity, Row, ended};
 use steward_common::time::Timestamp;
 use tempfile::NamedTempFile;
 
@@ -210,25 +210,31 @@ impl<'c> Gather<'c> {
 
     fn job(&mut self, job: Job<'_>, wanted: impl Fn(&Run<'_>) -> bool) -> Result<(), CollectError> {
         let context = self.context;
-        let wanted = |run: &Run<'_>| wanted(run) && !context.is_forgotten(&run.user, run.submit);
-        let (mut run, oddities) = match run::assemble_if(job.rows(), &context.cluster, wanted) {
-            None => return Ok(()),
-            Some(Ok(read)) => read,
-            Some(Err(oddity)) => {
-                let id = job.rows().next().map_or("", |own| own.id().0);
+        let mut rows = job.rows();
+        let Some(own) = rows.next() else { return Ok(()) };
+        let mut draft = match Draft::new(&own) {
+            Ok(draft) => draft,
+            Err(oddity) => {
+                let id = own.id().0;
                 self.example(id, &oddity);
                 self.malformed(id.parse().ok(), &job.bytes())?;
                 return Ok(());
             }
         };
+        // What the own row says decides, before the others are read.
+        let run = draft.run();
+        if !wanted(run) || context.is_forgotten(&run.user, run.submit) {
+            return Ok(());
+        }
+        let (run, oddities) = run::complete(&mut draft, rows, &context.cluster);
         let digest = run::digest(&job.bytes());
         let count = 1 + u64::from(run.steps.unwrap_or(0));
         self.counts.rows += count;
-        let is_measured = self.measure(&mut run, digest)?;
-        if !self.keep(&run, digest, is_measured)? {
+        let is_measured = self.measure(run, digest)?;
+        if !self.keep(run, digest, is_measured)? {
             return Ok(());
         }
-        for oddity in &oddities {
+        for oddity in oddities {
             self.counts.odd += 1;
             self.example(&run.shown_id, oddity);
         }

@@ -12,35 +12,30 @@ use twox_hash::XxHash3_64;
 /// # Errors
 /// If the own row does not say which run it is.
 pub fn assemble<'a>(
-    rows: impl Iterator<Item = Row<'a>>,
-    cluster: &'a str,
-) -> Option<Result<(Run<'a>, Vec<Oddity>), Oddity>> {
-    assemble_if(rows, cluster, |_| true)
-}
-
-/// As [`assemble`], but `None` also if the run is not wanted: what its own row says decides,
-/// before the others are read.
-///
-/// # Errors
-/// If the own row does not say which run it is.
-pub fn assemble_if<'a>(
     mut rows: impl Iterator<Item = Row<'a>>,
     cluster: &'a str,
-    wanted: impl FnOnce(&Run<'a>) -> bool,
 ) -> Option<Result<(Run<'a>, Vec<Oddity>), Oddity>> {
     let mut draft = match Draft::new(&rows.next()?) {
         Ok(draft) => draft,
         Err(oddity) => return Some(Err(oddity)),
     };
-    if !wanted(draft.run()) {
-        return None;
-    }
-    for row in rows {
+    complete(&mut draft, rows, cluster);
+    Some(Ok(draft.finish()))
+}
+
+/// The run of a job's own row, which is drafted, and of those of its steps; what could not be read of
+/// it.
+pub fn complete<'d, 'a>(
+    draft: &'d mut Draft<'a>,
+    steps: impl Iterator<Item = Row<'a>>,
+    cluster: &'a str,
+) -> (&'d mut Run<'a>, &'d [Oddity]) {
+    for row in steps {
         draft.step(&row);
     }
-    let (mut run, oddities) = draft.finish();
+    let (run, oddities) = draft.end();
     run.cluster = cluster.into();
-    Some(Ok((run, oddities)))
+    (run, oddities)
 }
 
 /// The share of a run that agents must have seen for their figure of its memory to count.

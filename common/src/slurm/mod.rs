@@ -11,7 +11,7 @@ pub mod duration;
 pub mod gres;
 pub mod hostlist;
 pub mod memory;
-pub(crate) mod number;
+pub mod number;
 pub mod sacct;
 pub mod sluid;
 pub mod state;

@@ -13,14 +13,16 @@ pub(crate) fn canonical_u32(text: &str) -> Option<u32> {
 const NEVER_TOO_MANY: usize = 19;
 
 /// A run of ASCII digits; padding is allowed.
+#[must_use]
 #[inline]
-pub(crate) fn digits(text: &str) -> Option<u64> {
+pub fn digits(text: impl AsRef<[u8]>) -> Option<u64> {
+    let text = text.as_ref();
     if text.is_empty() {
         return None;
     }
     // Eight at a time, for this is read for tens of fields of every row of sacct.
     if text.len() <= NEVER_TOO_MANY {
-        let (mut sum, mut rest) = (0, text.as_bytes());
+        let (mut sum, mut rest) = (0, text);
         while let Some((eight, others)) = rest.split_first_chunk() {
             sum = sum * 100_000_000 + eight_digits(*eight)?;
             rest = others;
@@ -30,7 +32,7 @@ pub(crate) fn digits(text: &str) -> Option<u64> {
             (digit <= 9).then(|| sum * 10 + u64::from(digit))
         });
     }
-    text.bytes().try_fold(0u64, |sum, byte| {
+    text.iter().try_fold(0u64, |sum, byte| {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
             return None;

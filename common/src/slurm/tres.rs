@@ -14,6 +14,9 @@ use super::duration;
 use super::number::binary;
 use crate::unit::Bytes;
 
+/// GPUs, of whatever type.
+const GPU: &str = "gres/gpu";
+
 /// Prefix of the resources that are GPUs of a stated type.
 const GPU_TYPE: &str = "gres/gpu:";
 
@@ -212,8 +215,9 @@ pub fn amounts<const N: usize>(
 }
 
 /// Where the first comma is, found eight bytes at a time.
+#[must_use]
 #[inline]
-fn comma(text: &[u8]) -> Option<usize> {
+pub fn comma(text: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     let (eights, rest) = text.as_chunks::<8>();
     for (at, eight) in eights.iter().enumerate() {
@@ -240,11 +244,6 @@ fn pieces(list: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The resources of a list with their amounts as text, without those that are no pair.
-fn items(list: &str) -> impl Iterator<Item = (&str, &str)> {
-    pieces(list).filter_map(|item| item.split_once('='))
-}
-
 /// GPUs of a list, and their types as `a100=2,v100=1` in order of names. The untyped figure counts
 /// all; without it the types are summed.
 ///
@@ -252,19 +251,28 @@ fn items(list: &str) -> impl Iterator<Item = (&str, &str)> {
 /// If a number of GPUs cannot be read.
 pub fn gpus(list: &str) -> Result<Option<(u64, String)>, ParseError> {
     // Most lists name nothing with a slash in it, which is known at a glance.
-    if !list.as_bytes().contains(&b'/') || !pieces(list).any(|item| item.starts_with("gres/gpu")) {
+    if !list.as_bytes().contains(&b'/') {
         return Ok(None);
     }
     // Hardly ever more than one: no map is needed.
     let mut types: Vec<(&str, u64)> = Vec::new();
-    let mut untyped = amount(list, "gres/gpu")?;
-    for (name, text) in items(list) {
-        let Some(model) = name.strip_prefix(GPU_TYPE) else { continue };
+    let mut untyped = None;
+    for item in pieces(list) {
+        let Some((kind, text)) = item.strip_prefix(GPU).and_then(|item| item.split_once('='))
+        else {
+            continue;
+        };
         let wrong = || ParseError::new("TRES", text, "a number of GPUs");
-        let count = binary(text, 1).ok_or_else(wrong)?;
-        match types.iter_mut().find(|(known, _)| *known == model) {
-            Some((_, sum)) => *sum = sum.checked_add(count).ok_or_else(wrong)?,
-            None => types.push((model, count)),
+        let count = |text| binary(text, 1).ok_or_else(wrong);
+        if kind.is_empty() {
+            if untyped.is_none() && !is_unset(text) {
+                untyped = Some(count(text)?);
+            }
+        } else if let Some(model) = kind.strip_prefix(':') {
+            match types.iter_mut().find(|(known, _)| *known == model) {
+                Some((_, sum)) => *sum = sum.checked_add(count(text)?).ok_or_else(wrong)?,
+                None => types.push((model, count(text)?)),
+            }
         }
     }
     if untyped.is_none() && !types.is_empty() {

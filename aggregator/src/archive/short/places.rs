@@ -170,34 +170,75 @@ impl Stretch {
     }
 }
 
-/// Fields of a step that often are all the same as above, or none is.
-const TOGETHER: &[&[Field]] = &[
+/// Stretches of the row of a step that, side by side, often say what the row above says.
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    /// The place of the last field.
+    pub last: usize,
+    /// How many fields they have.
+    pub count: usize,
+    /// Which they are.
+    pub stretches: Vec<Stretch>,
+}
+
+/// Fields of a step that often are all the same as in the job's own row, or none is.
+const BELOW_JOB: &[&[Field]] = &[
     &[Field::Start, Field::End, Field::Elapsed],
     &[Field::AllocCpus, Field::AllocNodes, Field::NodeList],
     &[Field::ReqCpus, Field::ReqNodes],
-    &[Field::ReqMem, Field::ReqTres],
     &[Field::WorkDir, Field::Comment, Field::AdminComment],
 ];
 
-fn are_together(one: Field, other: Field) -> bool {
-    TOGETHER.iter().any(|fields| fields.contains(&one) && fields.contains(&other))
-}
+/// Fields that steps mostly have in common.
+const BELOW_STEP: &[&[Field]] = &[
+    &[
+        Field::Cluster,
+        Field::User,
+        Field::Uid,
+        Field::Group,
+        Field::Account,
+        Field::Partition,
+        Field::Qos,
+        Field::State,
+        Field::ExitCode,
+        Field::DerivedExitCode,
+    ],
+    &[Field::Submit, Field::Eligible, Field::Start, Field::End, Field::Elapsed],
+    &[
+        Field::Suspended,
+        Field::Timelimit,
+        Field::AllocCpus,
+        Field::AllocNodes,
+        Field::NodeList,
+        Field::ReqCpus,
+        Field::ReqNodes,
+        Field::ReqMem,
+        Field::ReqTres,
+    ],
+    &[
+        Field::Energy,
+        Field::Priority,
+        Field::Reservation,
+        Field::Reason,
+        Field::Flags,
+        Field::Restarts,
+        Field::Constraints,
+    ],
+    &[Field::WorkDir, Field::Comment, Field::AdminComment],
+];
 
-/// Those of a layout. Fields that are looked at are so one by one, unless they are `together`.
+/// Fields that stand side by side and are written in the same way; those that are looked at are so
+/// one by one.
 fn stretches(
     fields: &[Field],
     phrase: impl Fn(Field) -> Phrase,
     way: impl Fn(Field) -> Way,
-    together: impl Fn(Field, Field) -> bool,
 ) -> Vec<Stretch> {
     let mut stretches: Vec<Stretch> = Vec::new();
     for (place, field) in fields.iter().enumerate() {
         let (phrase, way) = (phrase(*field), way(*field));
-        let before = place.checked_sub(1).and_then(|before| fields.get(before));
         let goes_on = |last: &Stretch| {
-            (last.way, last.phrase) == (way, phrase)
-                && (way != Way::Look || before.is_some_and(|before| together(*before, *field)))
-                && last.count() < MOST
+            (last.way, last.phrase) == (way, phrase) && way != Way::Look && last.count() < MOST
         };
         match stretches.last_mut().filter(|last| goes_on(last)) {
             Some(last) => last.last = place,
@@ -205,6 +246,27 @@ fn stretches(
         }
     }
     stretches
+}
+
+/// The stretches of the row of a step; those whose fields are in one of the groups, as one.
+fn bundles(fields: &[Field], stretches: &[Stretch], groups: &[&[Field]]) -> Vec<Bundle> {
+    let is_group = |first: usize, last: usize| {
+        let fields = fields.get(first..=last).unwrap_or_default();
+        groups.iter().any(|group| fields.iter().all(|field| group.contains(field)))
+    };
+    let mut bundles: Vec<Bundle> = Vec::new();
+    for stretch in stretches {
+        let (last, count) = (stretch.last, stretch.count());
+        let goes_on = |bundle: &Bundle| is_group(bundle.last + 1 - bundle.count, last);
+        match bundles.last_mut().filter(|bundle| goes_on(bundle)) {
+            Some(bundle) => {
+                (bundle.last, bundle.count) = (last, bundle.count + count);
+                bundle.stretches.push(*stretch);
+            }
+            None => bundles.push(Bundle { last, count, stretches: vec![*stretch] }),
+        }
+    }
+    bundles
 }
 
 /// Where the fields stand that are looked at.
@@ -228,8 +290,10 @@ pub struct Places {
     repeating: Vec<bool>,
     /// A job's own row.
     pub(super) job: Vec<Stretch>,
-    /// The row of a step.
-    pub(super) step: Vec<Stretch>,
+    /// The row of a step below the job's own.
+    pub(super) below_job: Vec<Bundle>,
+    /// The row of a step below that of another one.
+    pub(super) below_step: Vec<Bundle>,
 }
 
 impl Places {
@@ -238,6 +302,7 @@ impl Places {
     pub fn of(layout: &Layout) -> Places {
         let fields = layout.fields();
         let each = |which: &[Field]| fields.iter().map(|field| which.contains(field)).collect();
+        let step = stretches(fields, |_| Phrase::Steps, way_of_step);
         Places {
             id: layout.place(Field::JobIdRaw),
             shown: layout.place(Field::JobId),
@@ -251,8 +316,9 @@ impl Places {
             known: fields.iter().map(|field| known(*field)).collect(),
             own: each(OWN),
             repeating: each(REPEATING),
-            job: stretches(fields, phrase, way_of_job, |_, _| false),
-            step: stretches(fields, |_| Phrase::Steps, way_of_step, are_together),
+            job: stretches(fields, phrase, way_of_job),
+            below_job: bundles(fields, &step, BELOW_JOB),
+            below_step: bundles(fields, &step, BELOW_STEP),
         }
     }
 

@@ -33,8 +33,11 @@ fn key() -> Key<'static> {
 
 /// The rows of a run written and read again; its phrases and its own text, `None` if it cannot be said.
 fn there_and_back(rows: &[String]) -> Option<(Vec<String>, String)> {
-    let layout = layout();
-    let places = &Places::of(&layout);
+    there_and_back_of(&layout(), rows)
+}
+
+fn there_and_back_of(layout: &Layout, rows: &[String]) -> Option<(Vec<String>, String)> {
+    let places = &Places::of(layout);
     let text = rows.join("\n");
     let (mut at, mut start) = (Vec::new(), 0);
     for one in rows {
@@ -42,7 +45,7 @@ fn there_and_back(rows: &[String]) -> Option<(Vec<String>, String)> {
         at.push((start, ends.collect::<Vec<u32>>()));
         start += one.len() + 1;
     }
-    let all = at.iter().map(|(start, ends)| Row::new(&layout, &text, *start, ends).unwrap());
+    let all = at.iter().map(|(start, ends)| Row::new(layout, &text, *start, ends).unwrap());
     if has_marks(text.as_bytes(), all.clone()) {
         return None;
     }
@@ -78,7 +81,7 @@ fn what_is_known_from_elsewhere_is_not_said_again_and_figures_stand_apart() {
     let (phrases, text) = there_and_back(&rows).unwrap();
     let steps = [
         "\x1cbatch\x1f\x1d\x1f\x1e\x1f\x1a\x1f\x1f\x1c\x1f\x1a2\x1f\x1c\x1f\x1d\x1f\x1b",
-        "\x1c0\x1f\x1d\x1f\x1e\x1f\x1e\x1f\x1e\x1f\x19\x1f\x1a2\x1f\x1c\x1f\x1a\x1f\x1b",
+        "\x1c0\x1f\x1d\x1f\x1e\x1f\x1e\x1f\x1f\x19\x1f\x1a2\x1f\x1c\x1f\x1a\x1f\x1b",
     ];
     let expected = [
         "lab\x1f",
@@ -90,6 +93,38 @@ fn what_is_known_from_elsewhere_is_not_said_again_and_figures_stand_apart() {
     let own = ["", "1792195206", "00:00:07", "4096", ",12,0,", "00:09.120", "8192"];
     let own = own.join("\x1f") + "\x1f00:00:09,5,1,9000\x1fcpu=1\x1f";
     assert_eq!(text, own);
+}
+
+/// A row of all fields that sacct may know, in which some say something.
+fn full_row(id: &str, said: &[(Field, &str)]) -> String {
+    let text = |field: &Field| match field {
+        Field::JobIdRaw | Field::JobId => id,
+        field => said.iter().find(|(said, _)| said == field).map_or("", |(_, text)| text),
+    };
+    let fields: Vec<&str> = Field::ALL.iter().map(text).chain([id]).collect();
+    fields.join("\x1f")
+}
+
+#[test]
+fn what_steps_have_in_common_is_said_with_one_mark_unless_a_part_of_it_differs() {
+    let layout = Layout::new(|_| true);
+    let own = full_row("70", &[(Field::User, "ann"), (Field::Account, "lab")]);
+    let step = |id, state, start| {
+        let said = [(Field::Account, "lab"), (Field::State, state), (Field::Start, start)];
+        full_row(id, &said)
+    };
+    let done = "COMPLETED";
+    let rows = [own, step("70.0", done, "5"), step("70.1", done, "5"), step("70.2", "FAILED", "5")];
+    let (phrases, _) = there_and_back_of(&layout, &rows).unwrap();
+    let steps: Vec<&str> = phrases[3].split_inclusive('\x1b').collect();
+    // Whose and how, ten fields; the times, five.
+    assert!(steps[1].starts_with("\x1c1\x1f\x1d\x1f\x1e:\x1f\x1e5\x1f"), "{:?}", steps[1]);
+    let failed = "\x1c2\x1f\x1d\x1f\x1f\x1f\x1f\x1f\x1e\x1f\x1f\x1fFAILED\x1f\x1f\x1f\x1e5\x1f";
+    assert!(steps[2].starts_with(failed), "{:?}", steps[2]);
+    let later = [rows[0].clone(), rows[1].clone(), step("70.1", done, "6")];
+    let (phrases, text) = there_and_back_of(&layout, &later).unwrap();
+    assert!(phrases[3].contains("\x1e:\x1f\x1f\x1f\x1a\x1f\x1f\x1f"), "{:?}", phrases[3]);
+    assert!(text.contains("6\x1f"), "{text:?}");
 }
 
 #[test]
@@ -202,6 +237,17 @@ fn any_rows_come_back_as_they_were() {
         "cpu=00:00:07,energy=0,fs/disk=12,mem=4096,pages=0,vmem=4096",
         "cpu=1,energy=0,fs/disk=12,mem=lab,pages=0,vmem=a",
     ];
+    let every = Layout::new(|_| true);
+    for _ in 0..1000 {
+        // Few words, so that fields side by side are the same now and then.
+        let mut word = || ["", "", "", "lab"][usize::try_from(next(4)).unwrap()];
+        let rows = ["70", "70.batch", "70.0", "70.1"].map(|id| {
+            let said: Vec<(Field, &str)> =
+                Field::ALL.iter().map(|field| (*field, word())).collect();
+            full_row(id, &said)
+        });
+        assert!(there_and_back_of(&every, &rows).is_some());
+    }
     let mut said = 0;
     for _ in 0..3000 {
         let rows: Vec<String> = (0..=next(4))

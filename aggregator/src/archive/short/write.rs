@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
+use steward_common::slurm::number::digits;
 use steward_common::slurm::sacct::{DELIMITER, Row};
+use steward_common::slurm::tres::comma;
 
 use super::places::{Known, Places, Way};
 use super::{ABOVE, FIRST, KEY, LEFT, NONE, OWN, PHRASES, ROW, WROTE};
+use crate::archive::alike::same;
 use crate::archive::raw::Key;
 
 /// Whether a row holds one of the marks: then the rows cannot be said short.
@@ -113,65 +116,57 @@ impl<'w> Writing<'w> {
 
     /// Writes the row of a step, of which this is the name, below another one.
     fn step(&mut self, row: &Row<'_>, above: &Row<'_>, step: Option<&[u8]>, steps: &mut Vec<u8>) {
-        let (ends, ends_above) = (row.ends(), above.ends());
-        let end_of = |ends: &[u32], place| ends.get(place).map_or(0, |end| *end as usize);
-        let (mut start, mut over) = (row.span().start, above.span().start);
-        for stretch in &self.places.step {
-            let (end, end_above) = (end_of(ends, stretch.last), end_of(ends_above, stretch.last));
-            match stretch.way {
-                Way::Phrase => steps.extend_from_slice(self.with_delimiter(start..end)),
-                Way::Own => {
-                    mark(steps, OWN, stretch.count());
-                    self.put_own(start..end);
-                }
+        let places = self.places;
+        let is_below_job = above.span().start == self.first.span().start;
+        let bundles = if is_below_job { &places.below_job } else { &places.below_step };
+        let mut line = Line::of(self.bytes, row);
+        let mut above = Line::of(self.bytes, above);
+        for bundle in bundles {
+            if bundle.count > 1 && bundle.stretches.len() > 1 {
+                let (end, end_above) = (line.end_of(bundle.last), above.end_of(bundle.last));
                 // As many fields, and the same bytes: each is the same.
-                Way::Look if self.is_alike(start..end, over..end_above) => {
-                    mark(steps, ABOVE, stretch.count());
-                }
-                Way::Look if stretch.first == stretch.last => {
-                    self.field(row, stretch.first, start..end, step, steps);
-                }
-                Way::Look => {
-                    for place in stretch.first..=stretch.last {
-                        let (end, end_above) = (end_of(ends, place), end_of(ends_above, place));
-                        if self.is_alike(start..end, over..end_above) {
-                            mark(steps, ABOVE, 1);
-                        } else {
-                            self.field(row, place, start..end, step, steps);
-                        }
-                        (start, over) = (end + 1, end_above + 1);
-                    }
+                if line.is_alike(end, &above, end_above) {
+                    mark(steps, ABOVE, bundle.count);
+                    line.next = end + 1;
+                    above.next = end_above + 1;
+                    continue;
                 }
             }
-            (start, over) = (end + 1, end_above + 1);
+            for stretch in &bundle.stretches {
+                let (end, end_above) = (line.end_of(stretch.last), above.end_of(stretch.last));
+                match stretch.way {
+                    Way::Phrase => steps.extend_from_slice(line.text(end)),
+                    Way::Own => {
+                        mark(steps, OWN, stretch.count());
+                        self.own.extend_from_slice(line.text(end));
+                    }
+                    Way::Look if end == line.next => steps.push(DELIMITER),
+                    Way::Look if line.is_alike(end, &above, end_above) => mark(steps, ABOVE, 1),
+                    Way::Look => self.field(row, stretch.last, line.text(end), step, steps),
+                }
+                line.next = end + 1;
+                above.next = end_above + 1;
+            }
         }
         steps.push(ROW);
     }
 
-    /// Whether two parts of the text are the same. Most are not as long, or both are empty.
+    /// Writes a field of a step that says something, and not what the one above says. The delimiter
+    /// stands behind it.
     #[inline]
-    fn is_alike(&self, one: Range<usize>, other: Range<usize>) -> bool {
-        let length = one.end.wrapping_sub(one.start);
-        length == other.end.wrapping_sub(other.start)
-            && (length == 0 || same(self.text(one), self.text(other)))
-    }
-
-    /// Writes a field of a step that differs from the one above.
     fn field(
         &mut self,
         row: &Row<'_>,
         place: usize,
-        field: Range<usize>,
+        field: &[u8],
         step: Option<&[u8]>,
         steps: &mut Vec<u8>,
     ) {
-        let text = self.text(field.clone());
-        if text.is_empty() {
-            return steps.push(DELIMITER);
-        }
+        let text = field.strip_suffix(&[DELIMITER]).unwrap_or(field);
         let first = |place: Option<usize>| self.at(&self.first, place);
         let is_left = || same(text, self.at(row, place.checked_sub(1)));
-        let found = match self.places.known(place) {
+        let known = self.places.known(place);
+        let found = match known {
             Known::Nothing => None,
             Known::Id => match step {
                 Some(step) => {
@@ -203,43 +198,54 @@ impl<'w> Writing<'w> {
                     KEY
                 })
             }
-            Known::Wrote => text.strip_prefix(WROTE).map(|figure| {
+            Known::Wrote => field.strip_prefix(WROTE).map(|figure| {
                 self.own.extend_from_slice(figure);
-                self.own.push(DELIMITER);
                 KEY
             }),
         };
         if let Some(found) = found {
             mark(steps, found, 1);
-        } else if self.places.is_own(place) || self.places.known(place) == Known::Given {
+        } else if self.places.is_own(place) || known == Known::Given {
             mark(steps, OWN, 1);
-            self.put_own(field);
+            self.own.extend_from_slice(field);
         } else {
-            steps.extend_from_slice(self.with_delimiter(field));
+            steps.extend_from_slice(field);
         }
     }
 }
 
-/// Whether two texts are the same. Most are short, and most that differ, differ in length or at the
-/// end: so a call to compare memory is saved.
-#[inline]
-fn same(one: &[u8], other: &[u8]) -> bool {
-    if one.len() != other.len() || one.last() != other.last() {
-        return false;
-    }
-    match one.len() {
-        0 | 1 => true,
-        2 | 3 => one.first() == other.first() && one.get(1) == other.get(1),
-        4..8 => has_ends::<4>(one, other),
-        8..=16 => has_ends::<8>(one, other),
-        _ => one == other,
-    }
+/// A row that is gone through from the front.
+struct Line<'b> {
+    bytes: &'b [u8],
+    ends: &'b [u32],
+    /// Where the next field begins.
+    next: usize,
 }
 
-/// Whether two texts begin and end with the same bytes, so many of them.
-#[inline]
-fn has_ends<const N: usize>(one: &[u8], other: &[u8]) -> bool {
-    one.first_chunk::<N>() == other.first_chunk() && one.last_chunk::<N>() == other.last_chunk()
+impl<'b> Line<'b> {
+    #[inline]
+    fn of(bytes: &'b [u8], row: &Row<'b>) -> Line<'b> {
+        Line { bytes, ends: row.ends(), next: row.span().start }
+    }
+
+    /// Where the field at a place ends.
+    #[inline]
+    fn end_of(&self, place: usize) -> usize {
+        self.ends.get(place).map_or(0, |end| *end as usize)
+    }
+
+    /// What the next fields say up to that end, with the delimiter behind them.
+    #[inline]
+    fn text(&self, end: usize) -> &'b [u8] {
+        self.bytes.get(self.next..end + 1).unwrap_or_default()
+    }
+
+    /// Whether the next fields, up to their ends, are the same in two rows. Most are not as long.
+    #[inline]
+    fn is_alike(&self, end: usize, other: &Line<'_>, end_of_other: usize) -> bool {
+        end.wrapping_sub(self.next) == end_of_other.wrapping_sub(other.next)
+            && same(self.text(end), other.text(end_of_other))
+    }
 }
 
 /// Writes a mark that stands for so many fields.
@@ -253,12 +259,12 @@ fn mark(out: &mut Vec<u8>, mark: u8, count: usize) {
 }
 
 /// The number that is written so and not otherwise.
+#[inline]
 fn number(text: &[u8]) -> Option<i64> {
     if !matches!(text, [b'1'..=b'9', ..]) || text.len() > 18 {
         return None;
     }
-    text.iter()
-        .try_fold(0, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
+    digits(text).map(u64::cast_signed)
 }
 
 /// What a job was given without what it is billed: that is what its batch step was given.
@@ -284,14 +290,16 @@ fn put_usage(own: &mut Vec<u8>, figures: [&[u8]; 4], cpu: &[u8], memory: &[u8]) 
 /// `cpu=…,energy=0,fs/disk=…,mem=M,pages=…,vmem=…` with this `M`; `None` if it is another.
 fn usage<'b>(list: &'b [u8], memory: &[u8]) -> Option<[&'b [u8]; 4]> {
     let figure = |text: &'b [u8]| {
-        let end = text.iter().position(|byte| *byte == b',')?;
-        text.split_at_checked(end).filter(|(figure, _)| !figure.is_empty())
+        text.split_at_checked(comma(text)?).filter(|(figure, _)| !figure.is_empty())
     };
     let (cpu, rest) = figure(list.strip_prefix(b"cpu=")?)?;
     let (disk, rest) = figure(rest.strip_prefix(b",energy=0,fs/disk=")?)?;
-    let rest = rest.strip_prefix(b",mem=")?.strip_prefix(memory)?;
+    let (peak, rest) = rest.strip_prefix(b",mem=")?.split_at_checked(memory.len())?;
     let (pages, rest) = figure(rest.strip_prefix(b",pages=")?)?;
     let virtual_memory = rest.strip_prefix(b",vmem=")?;
-    let plain = !virtual_memory.is_empty() && !memory.is_empty() && !virtual_memory.contains(&b',');
-    plain.then_some([cpu, disk, pages, virtual_memory])
+    let is_usual = !virtual_memory.is_empty()
+        && !memory.is_empty()
+        && same(peak, memory)
+        && comma(virtual_memory).is_none();
+    is_usual.then_some([cpu, disk, pages, virtual_memory])
 }

@@ -14,7 +14,7 @@ const MARK: u8 = 0x1e;
 pub const LENGTH: usize = 9;
 
 /// From one seal to the next in a row of times: a delimiter and the seconds since 1970.
-const STRIDE: usize = 11;
+pub const STRIDE: usize = 11;
 
 /// What stands in a seal: 64 characters.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

@@ -185,10 +185,16 @@ impl<'a> Draft<'a> {
         self.oddities = odd.0;
     }
 
-    /// The run, and what could not be read of it.
+    /// The run after its last step, and what could not be read of it.
     #[must_use]
-    pub fn finish(self) -> (Run<'a>, Vec<Oddity>) {
-        let mut run = self.run;
+    pub fn finish(mut self) -> (Run<'a>, Vec<Oddity>) {
+        self.end();
+        (self.run, self.oddities)
+    }
+
+    /// The same in its place: a run is large, and is not moved for each of a million.
+    pub fn end(&mut self) -> (&mut Run<'a>, &[Oddity]) {
+        let Draft { run, oddities, .. } = self;
         let (cpu, memory, source) = if run.steps > Some(0) {
             let memory = if self.worked { self.steps_memory } else { self.extern_memory };
             (self.steps_cpu, memory, Source::Steps)
@@ -205,7 +211,7 @@ impl<'a> Draft<'a> {
             run.peak_memory = Some(memory);
             run.memory_source = Some(source);
         }
-        (run, self.oddities)
+        (run, oddities)
     }
 }
 
@@ -256,12 +262,12 @@ pub type Family = (Option<u32>, Option<u32>, Option<u32>, Option<u32>);
 /// The array or heterogeneous job in `100_7`, `100_[1-9]`, `100+1`.
 #[must_use]
 pub fn family(id: &str) -> Family {
-    if let Some((job, task)) = id.split_once('_') {
-        return (canonical_u32(job), canonical_u32(task), None, None);
-    }
-    match id.split_once('+') {
-        Some((job, offset)) => (None, None, canonical_u32(job), canonical_u32(offset)),
-        None => (None, None, None, None),
+    let end = id.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(id.len());
+    let (job, rest) = (id.get(..end).and_then(canonical_u32), id.get(end..).unwrap_or_default());
+    match (rest.strip_prefix('_'), rest.strip_prefix('+')) {
+        (Some(task), _) => (job, canonical_u32(task), None, None),
+        (_, Some(offset)) => (None, None, job, canonical_u32(offset)),
+        (None, None) => (None, None, None, None),
     }
 }
 
