@@ -224,7 +224,7 @@ const BUSY_JOB: &str = r#"#!/bin/bash
 exec python3 -c '
 import tempfile, time
 memory = bytearray(b"x") * (64 << 20)
-file = tempfile.NamedTemporaryFile()
+file = tempfile.TemporaryFile()
 while True:
     sum(i * i for i in range(200000))
     file.seek(0)

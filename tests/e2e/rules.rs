@@ -178,7 +178,7 @@ impl Jobs {
             "import resource, tempfile\n\
              hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n\
              resource.setrlimit(resource.RLIMIT_NOFILE, (2048, hard))\n\
-             files = [tempfile.NamedTemporaryFile(dir='/var/tmp') for _ in range(1100)]\n\
+             files = [tempfile.TemporaryFile(dir='/var/tmp') for _ in range(1100)]\n\
              import threading\n\
              for _ in range(7): threading.Thread(target=time.sleep, args=(1200,), daemon=True).start()\n\
              time.sleep(3)\n\
