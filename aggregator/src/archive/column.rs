@@ -18,22 +18,38 @@ pub struct Stored<'a> {
     pub digest: i32,
 }
 
-/// How a column's value is had, which is also what type it is of.
-#[derive(Clone, Copy)]
-pub enum Get {
+/// What type a column is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
     /// Text.
-    Text(for<'a> fn(&'a Stored<'a>) -> Option<&'a str>),
+    Text,
     /// A whole number.
-    Whole(fn(&Stored<'_>) -> Option<i64>),
+    Whole,
     /// A number.
-    Real(fn(&Stored<'_>) -> Option<f64>),
+    Real,
     /// A number that follows from others of the row, which are exact: six digits of it are kept, in
     /// half the space.
-    Derived(fn(&Stored<'_>) -> Option<f64>),
+    Derived,
     /// Yes or no.
-    Truth(fn(&Stored<'_>) -> Option<bool>),
+    Truth,
     /// A moment.
-    Time(fn(&Stored<'_>) -> Option<Timestamp>),
+    Time,
+}
+
+/// Where the values of a run go: one after the other, in the order of the columns.
+pub trait Row {
+    /// Takes the next one, a text.
+    fn text(&mut self, value: Option<&str>);
+    /// Takes the next one, a whole number.
+    fn whole(&mut self, value: Option<i64>);
+    /// Takes the next one, a number.
+    fn real(&mut self, value: Option<f64>);
+    /// Takes the next one, a number that follows from others.
+    fn derived(&mut self, value: Option<f64>);
+    /// Takes the next one, a yes or no.
+    fn truth(&mut self, value: Option<bool>);
+    /// Takes the next one, a moment.
+    fn time(&mut self, value: Option<Timestamp>);
 }
 
 /// How the values of a column are spread, which decides how they are written.
@@ -49,42 +65,10 @@ pub enum Spread {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// How its value is had.
-    pub get: Get,
+    /// What type it is of.
+    pub kind: Kind,
     /// How its values are spread.
     pub spread: Spread,
-}
-
-const fn text(name: &'static str, get: for<'a> fn(&'a Stored<'a>) -> Option<&'a str>) -> Column {
-    Column { name, get: Get::Text(get), spread: Spread::Few }
-}
-
-const fn unique(name: &'static str, get: for<'a> fn(&'a Stored<'a>) -> Option<&'a str>) -> Column {
-    Column { name, get: Get::Text(get), spread: Spread::Many }
-}
-
-const fn whole(name: &'static str, get: fn(&Stored<'_>) -> Option<i64>) -> Column {
-    Column { name, get: Get::Whole(get), spread: Spread::Few }
-}
-
-const fn number(name: &'static str, get: fn(&Stored<'_>) -> Option<i64>) -> Column {
-    Column { name, get: Get::Whole(get), spread: Spread::Many }
-}
-
-const fn real(name: &'static str, get: fn(&Stored<'_>) -> Option<f64>) -> Column {
-    Column { name, get: Get::Real(get), spread: Spread::Many }
-}
-
-const fn derived(name: &'static str, get: fn(&Stored<'_>) -> Option<f64>) -> Column {
-    Column { name, get: Get::Derived(get), spread: Spread::Many }
-}
-
-const fn truth(name: &'static str, get: fn(&Stored<'_>) -> Option<bool>) -> Column {
-    Column { name, get: Get::Truth(get), spread: Spread::Few }
-}
-
-const fn time(name: &'static str, get: fn(&Stored<'_>) -> Option<Timestamp>) -> Column {
-    Column { name, get: Get::Time(get), spread: Spread::Many }
 }
 
 /// Text that may be empty because there is nothing to say.
@@ -105,72 +89,111 @@ fn capped(per_cent: Option<f64>) -> Option<f64> {
     per_cent.map(|value| value.min(100.0))
 }
 
-/// Every column except the nested `node_usage`, which stands last in the file.
-pub const COLUMNS: &[Column] = &[
-    unique("job_id", |s| Some(&s.run.shown_id)),
-    text("user", |s| Some(&s.run.user)),
-    text("job_name", |s| Some(&s.run.name)),
-    text("partition", |s| Some(&s.run.partition)),
-    text("state", |s| Some(&s.run.state)),
-    time("submit_time", |s| Some(s.run.submit)),
-    time("start_time", |s| s.run.start),
-    time("end_time", |s| s.run.end),
-    text("node_list", |s| some(&s.run.nodes)),
-    number("elapsed_seconds", |s| large(s.run.elapsed)),
-    whole("alloc_cpus", |s| small(s.run.cpus)),
-    Column { spread: Spread::Few, ..real("req_mem_mb", |s| s.run.req_mem_mb()) },
-    real("max_rss_mb", |s| s.run.max_rss_mb()),
-    real("total_cpu_seconds", |s| s.run.cpu_seconds),
-    whole("alloc_gpus", |s| small(s.run.gpus)),
-    derived("cpu_efficiency", |s| capped(s.run.cpu_efficiency())),
-    derived("memory_efficiency", |s| capped(s.run.memory_efficiency())),
-    derived("cpu_hours_wasted", |s| s.run.cpu_hours_wasted()),
-    derived("memory_gb_hours_wasted", |s| s.run.memory_gb_hours_wasted()),
-    derived("cpu_hours_reserved", |s| s.run.cpu_hours_reserved()),
-    derived("memory_gb_hours_reserved", |s| s.run.memory_gb_hours_reserved()),
-    derived("gpu_hours_reserved", |s| s.run.gpu_hours_reserved()),
-    truth("is_complete", |s| Some(s.run.ended)),
-    number("job_id_raw", |s| Some(i64::from(s.run.job.get()))),
-    whole("restart", |s| Some(i64::from(s.run.restart))),
-    whole("array_job_id", |s| small(s.run.array_job)),
-    number("array_task_id", |s| small(s.run.array_task)),
-    whole("het_job_id", |s| small(s.run.het_job)),
-    whole("het_offset", |s| small(s.run.het_offset)),
-    whole("uid", |s| small(s.run.uid)),
-    text("unix_group", |s| some(&s.run.group)),
-    text("account", |s| some(&s.run.account)),
-    text("qos", |s| some(&s.run.qos)),
-    text("reservation", |s| some(&s.run.reservation)),
-    whole("cancelled_by_uid", |s| small(s.run.cancelled_by)),
-    whole("exit_code", |s| small(s.run.exit_code)),
-    whole("exit_signal", |s| small(s.run.exit_signal)),
-    time("eligible_time", |s| s.run.eligible),
-    number("wait_seconds", |s| large(s.run.wait())),
-    whole("time_limit_seconds", |s| large(s.run.time_limit_seconds())),
-    text("time_limit_kind", |s| s.run.time_limit.map(limit_kind)),
-    derived("time_limit_use", |s| s.run.time_limit_use()),
-    whole("req_cpus", |s| small(s.run.req_cpus)),
-    whole("req_nodes", |s| small(s.run.req_nodes)),
-    whole("alloc_nodes", |s| small(s.run.node_count)),
-    text("gpu_types", |s| some(&s.run.gpu_types)),
-    whole("billing", |s| large(s.run.billing)),
-    text("cpu_source", |s| s.run.cpu_source.map(Source::name)),
-    text("memory_source", |s| s.run.memory_source.map(Source::name)),
-    derived("cpu_efficiency_raw", |s| s.run.cpu_efficiency()),
-    derived("memory_efficiency_raw", |s| s.run.memory_efficiency()),
-    number("disk_read_bytes", |s| large(s.run.disk_read)),
-    number("disk_written_bytes", |s| large(s.run.disk_written)),
-    number("energy_joules", |s| large(s.run.energy)),
-    whole("steps", |s| small(s.run.steps)),
-    real("gpu_used_seconds", |s| s.run.agent.as_ref()?.gpu_seconds),
-    number("io_read_bytes", |s| large(s.run.agent.as_ref()?.read_bytes)),
-    number("io_written_bytes", |s| large(s.run.agent.as_ref()?.written_bytes)),
-    real("agent_coverage", |s| s.run.agent.as_ref()?.coverage),
-    unique("admin_comment", |s| some(&s.run.admin_comment)),
-    text("cluster", |s| Some(&s.run.cluster)),
-    Column { spread: Spread::Few, ..time("collected_at", |s| Some(s.collected)) },
-    number("row_digest", |s| Some(i64::from(s.digest))),
-];
+macro_rules! kind {
+    (text) => {
+        Kind::Text
+    };
+    (whole) => {
+        Kind::Whole
+    };
+    (real) => {
+        Kind::Real
+    };
+    (derived) => {
+        Kind::Derived
+    };
+    (truth) => {
+        Kind::Truth
+    };
+    (time) => {
+        Kind::Time
+    };
+}
+
+/// Makes of one line for each column the list of them and the function that goes through it. A list of
+/// functions would do, but to call sixty of them for each of a million runs takes a while.
+macro_rules! columns {
+    ($($name:literal: $kind:ident, $spread:ident, |$stored:ident| $value:expr;)*) => {
+        /// Every column except the nested `node_usage`, which stands last in the file.
+        pub const COLUMNS: &[Column] = &[
+            $(Column { name: $name, kind: kind!($kind), spread: Spread::$spread },)*
+        ];
+
+        /// Puts what a run has in each column into the row.
+        pub fn put(stored: &Stored<'_>, row: &mut impl Row) {
+            $(
+                let $stored = stored;
+                row.$kind((|| $value)());
+            )*
+        }
+    };
+}
+
+columns! {
+    "job_id": text, Many, |s| Some(&*s.run.shown_id);
+    "user": text, Few, |s| Some(&*s.run.user);
+    "job_name": text, Few, |s| Some(&*s.run.name);
+    "partition": text, Few, |s| Some(&*s.run.partition);
+    "state": text, Few, |s| Some(&*s.run.state);
+    "submit_time": time, Many, |s| Some(s.run.submit);
+    "start_time": time, Many, |s| s.run.start;
+    "end_time": time, Many, |s| s.run.end;
+    "node_list": text, Few, |s| some(&s.run.nodes);
+    "elapsed_seconds": whole, Many, |s| large(s.run.elapsed);
+    "alloc_cpus": whole, Few, |s| small(s.run.cpus);
+    "req_mem_mb": real, Few, |s| s.run.req_mem_mb();
+    "max_rss_mb": real, Many, |s| s.run.max_rss_mb();
+    "total_cpu_seconds": real, Many, |s| s.run.cpu_seconds;
+    "alloc_gpus": whole, Few, |s| small(s.run.gpus);
+    "cpu_efficiency": derived, Many, |s| capped(s.run.cpu_efficiency());
+    "memory_efficiency": derived, Many, |s| capped(s.run.memory_efficiency());
+    "cpu_hours_wasted": derived, Many, |s| s.run.cpu_hours_wasted();
+    "memory_gb_hours_wasted": derived, Many, |s| s.run.memory_gb_hours_wasted();
+    "cpu_hours_reserved": derived, Many, |s| s.run.cpu_hours_reserved();
+    "memory_gb_hours_reserved": derived, Many, |s| s.run.memory_gb_hours_reserved();
+    "gpu_hours_reserved": derived, Many, |s| s.run.gpu_hours_reserved();
+    "is_complete": truth, Few, |s| Some(s.run.ended);
+    "job_id_raw": whole, Many, |s| Some(i64::from(s.run.job.get()));
+    "restart": whole, Few, |s| Some(i64::from(s.run.restart));
+    "array_job_id": whole, Few, |s| small(s.run.array_job);
+    "array_task_id": whole, Many, |s| small(s.run.array_task);
+    "het_job_id": whole, Few, |s| small(s.run.het_job);
+    "het_offset": whole, Few, |s| small(s.run.het_offset);
+    "uid": whole, Few, |s| small(s.run.uid);
+    "unix_group": text, Few, |s| some(&s.run.group);
+    "account": text, Few, |s| some(&s.run.account);
+    "qos": text, Few, |s| some(&s.run.qos);
+    "reservation": text, Few, |s| some(&s.run.reservation);
+    "cancelled_by_uid": whole, Few, |s| small(s.run.cancelled_by);
+    "exit_code": whole, Few, |s| small(s.run.exit_code);
+    "exit_signal": whole, Few, |s| small(s.run.exit_signal);
+    "eligible_time": time, Many, |s| s.run.eligible;
+    "wait_seconds": whole, Many, |s| large(s.run.wait());
+    "time_limit_seconds": whole, Few, |s| large(s.run.time_limit_seconds());
+    "time_limit_kind": text, Few, |s| s.run.time_limit.map(limit_kind);
+    "time_limit_use": derived, Many, |s| s.run.time_limit_use();
+    "req_cpus": whole, Few, |s| small(s.run.req_cpus);
+    "req_nodes": whole, Few, |s| small(s.run.req_nodes);
+    "alloc_nodes": whole, Few, |s| small(s.run.node_count);
+    "gpu_types": text, Few, |s| some(&s.run.gpu_types);
+    "billing": whole, Few, |s| large(s.run.billing);
+    "cpu_source": text, Few, |s| s.run.cpu_source.map(Source::name);
+    "memory_source": text, Few, |s| s.run.memory_source.map(Source::name);
+    "cpu_efficiency_raw": derived, Many, |s| s.run.cpu_efficiency();
+    "memory_efficiency_raw": derived, Many, |s| s.run.memory_efficiency();
+    "disk_read_bytes": whole, Many, |s| large(s.run.disk_read);
+    "disk_written_bytes": whole, Many, |s| large(s.run.disk_written);
+    "energy_joules": whole, Many, |s| large(s.run.energy);
+    "steps": whole, Few, |s| small(s.run.steps);
+    "gpu_used_seconds": real, Many, |s| s.run.agent.as_ref()?.gpu_seconds;
+    "io_read_bytes": whole, Many, |s| large(s.run.agent.as_ref()?.read_bytes);
+    "io_written_bytes": whole, Many, |s| large(s.run.agent.as_ref()?.written_bytes);
+    "agent_coverage": real, Many, |s| s.run.agent.as_ref()?.coverage;
+    "admin_comment": text, Many, |s| some(&s.run.admin_comment);
+    "cluster": text, Few, |s| Some(&*s.run.cluster);
+    "collected_at": time, Few, |s| Some(s.collected);
+    "row_digest": whole, Many, |s| Some(i64::from(s.digest));
+}
 
 fn limit_kind(limit: TimeLimit) -> &'static str {
     match limit {

@@ -16,10 +16,11 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use steward_common::job::AgentUse;
+use steward_common::time::Timestamp;
 
 use super::ArchiveError;
 use super::chunk::{Chunk, Press, Values};
-use super::column::{COLUMNS, Column, Get, Spread, Stored};
+use super::column::{self, COLUMNS, Column, Kind, Spread, Stored};
 use super::dictionary::{Numbers, Texts};
 use super::group::{Groups, Nested, ROWS};
 
@@ -37,19 +38,19 @@ pub(super) const NODE_USAGE: &str = "node_usage";
 pub fn schema() -> SchemaRef {
     let mut fields: Vec<Field> = COLUMNS
         .iter()
-        .map(|column| Field::new(column.name, data_type(&column.get), true))
+        .map(|column| Field::new(column.name, data_type(column.kind), true))
         .collect();
     fields.push(Field::new(NODE_USAGE, node_usage_type(), true));
     Arc::new(Schema::new(fields))
 }
 
-fn data_type(get: &Get) -> DataType {
-    match get {
-        Get::Text(_) => DataType::Utf8,
-        Get::Whole(_) => DataType::Int64,
-        Get::Real(_) | Get::Derived(_) => DataType::Float64,
-        Get::Truth(_) => DataType::Boolean,
-        Get::Time(_) => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
+fn data_type(kind: Kind) -> DataType {
+    match kind {
+        Kind::Text => DataType::Utf8,
+        Kind::Whole => DataType::Int64,
+        Kind::Real | Kind::Derived => DataType::Float64,
+        Kind::Truth => DataType::Boolean,
+        Kind::Time => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
     }
 }
 
@@ -90,11 +91,11 @@ pub(super) fn properties(generation: u64) -> Result<WriterProperties, ArchiveErr
         let path = || ColumnPath::from(column.name);
         if column.spread == Spread::Many {
             properties = properties.set_column_dictionary_enabled(path(), false);
-            let encoding = match column.get {
-                Get::Whole(_) | Get::Time(_) => Encoding::DELTA_BINARY_PACKED,
-                Get::Real(_) | Get::Derived(_) => Encoding::BYTE_STREAM_SPLIT,
-                Get::Text(_) => Encoding::DELTA_LENGTH_BYTE_ARRAY,
-                Get::Truth(_) => continue,
+            let encoding = match column.kind {
+                Kind::Whole | Kind::Time => Encoding::DELTA_BINARY_PACKED,
+                Kind::Real | Kind::Derived => Encoding::BYTE_STREAM_SPLIT,
+                Kind::Text => Encoding::DELTA_LENGTH_BYTE_ARRAY,
+                Kind::Truth => continue,
             };
             properties = properties.set_column_encoding(path(), encoding);
         }
@@ -107,27 +108,49 @@ pub(super) fn properties(generation: u64) -> Result<WriterProperties, ArchiveErr
 
 /// An empty column of this kind.
 fn chunk(column: &Column) -> Chunk {
-    let values = match (&column.get, column.spread) {
-        (Get::Text(_), Spread::Few) => Values::Words(Vec::new(), Texts::default()),
-        (Get::Text(_), Spread::Many) => Values::Texts(Vec::new(), Vec::new()),
-        (Get::Truth(_), _) => Values::Truths(Vec::new()),
+    let values = match (column.kind, column.spread) {
+        (Kind::Text, Spread::Few) => Values::Words(Vec::new(), Texts::default()),
+        (Kind::Text, Spread::Many) => Values::Texts(Vec::new(), Vec::new()),
+        (Kind::Truth, _) => Values::Truths(Vec::new()),
         (_, Spread::Few) => Values::Figures(Vec::new(), Numbers::default()),
-        (Get::Whole(_) | Get::Time(_), Spread::Many) => Values::Wholes(Vec::new()),
-        (Get::Real(_) | Get::Derived(_), Spread::Many) => Values::Reals(Vec::new()),
+        (Kind::Whole | Kind::Time, Spread::Many) => Values::Wholes(Vec::new()),
+        (Kind::Real | Kind::Derived, Spread::Many) => Values::Reals(Vec::new()),
     };
     Chunk::new(values, ROWS, true, is_ranged(column.name))
 }
 
-/// Adds what a run has in a column.
-#[inline]
-fn put(chunk: &mut Chunk, get: &Get, stored: &Stored<'_>) {
-    match get {
-        Get::Text(get) => chunk.text(get(stored).map(str::as_bytes)),
-        Get::Whole(get) => chunk.whole(get(stored)),
-        Get::Real(get) => chunk.real(get(stored)),
-        Get::Derived(get) => chunk.real(get(stored).map(shortened)),
-        Get::Truth(get) => chunk.truth(get(stored)),
-        Get::Time(get) => chunk.whole(get(stored).map(|time| time.get().saturating_mul(1000))),
+/// The columns that still lack a value of the run that is added.
+struct Rest<'c>(std::slice::IterMut<'c, Chunk>);
+
+impl column::Row for Rest<'_> {
+    #[inline]
+    fn text(&mut self, value: Option<&str>) {
+        self.0.next().into_iter().for_each(|chunk| chunk.text(value.map(str::as_bytes)));
+    }
+
+    #[inline]
+    fn whole(&mut self, value: Option<i64>) {
+        self.0.next().into_iter().for_each(|chunk| chunk.whole(value));
+    }
+
+    #[inline]
+    fn real(&mut self, value: Option<f64>) {
+        self.0.next().into_iter().for_each(|chunk| chunk.real(value));
+    }
+
+    #[inline]
+    fn derived(&mut self, value: Option<f64>) {
+        self.real(value.map(shortened));
+    }
+
+    #[inline]
+    fn truth(&mut self, value: Option<bool>) {
+        self.0.next().into_iter().for_each(|chunk| chunk.truth(value));
+    }
+
+    #[inline]
+    fn time(&mut self, value: Option<Timestamp>) {
+        self.whole(value.map(|time| time.get().saturating_mul(1000)));
     }
 }
 
@@ -202,9 +225,7 @@ impl<W: Write + Send> ProcessedWriter<W> {
     /// # Errors
     /// If it cannot be written.
     pub fn push(&mut self, stored: &Stored<'_>) -> Result<(), ArchiveError> {
-        for (chunk, column) in self.columns.chunks.iter_mut().zip(COLUMNS) {
-            put(chunk, &column.get, stored);
-        }
+        column::put(stored, &mut Rest(self.columns.chunks.iter_mut()));
         if stored.run.agent.is_some() || !self.node_usage.is_empty() {
             self.node_usage.resize(self.waiting, None);
             self.node_usage.push(stored.run.agent.clone());

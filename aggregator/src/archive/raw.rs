@@ -21,7 +21,7 @@ use super::chunk::{Chunk, Press, Values};
 use super::dictionary::{Numbers, Texts};
 use super::group::Groups;
 use super::processed::GENERATION;
-use super::short::{self, PHRASES, Phrase, Places};
+use super::short::{self, PHRASES, Phrase, Places, Scratch};
 
 /// The key under which a file says which fields its texts have.
 pub const FIELDS: &str = "steward.fields";
@@ -102,6 +102,7 @@ pub fn schema() -> SchemaRef {
         Field::new("form", DataType::Utf8, false),
     ];
     fields.extend(Phrase::COLUMNS.map(|name| Field::new(name, DataType::Binary, true)));
+    fields.push(Field::new("figures", DataType::Binary, true));
     fields.push(Field::new("text", DataType::Binary, false));
     Arc::new(Schema::new(fields))
 }
@@ -114,6 +115,8 @@ pub(super) fn properties(generation: u64, fields: &str) -> Result<WriterProperti
         .set_statistics_enabled(EnabledStatistics::None)
         .set_column_statistics_enabled(plain("job_id_raw"), EnabledStatistics::Chunk)
         .set_column_statistics_enabled(plain("end_time"), EnabledStatistics::Chunk)
+        .set_column_dictionary_enabled(plain("figures"), false)
+        .set_column_encoding(plain("figures"), Encoding::DELTA_LENGTH_BYTE_ARRAY)
         .set_column_dictionary_enabled(plain("text"), false)
         .set_column_encoding(plain("text"), Encoding::DELTA_LENGTH_BYTE_ARRAY)
         .set_column_dictionary_enabled(plain("job_id_raw"), false)
@@ -134,10 +137,10 @@ pub(super) fn properties(generation: u64, fields: &str) -> Result<WriterProperti
 /// The columns of a row group while its rows come in.
 struct Columns {
     /// In the order of the schema.
-    chunks: [Chunk; 7 + PHRASES],
+    chunks: [Chunk; 8 + PHRASES],
     press: Press,
-    /// The phrases of the run that is written.
-    phrases: [Vec<u8>; PHRASES],
+    /// The run that is written.
+    scratch: Scratch,
 }
 
 thread_local! {
@@ -155,7 +158,10 @@ impl Columns {
         let word = |may_lack| {
             Chunk::new(Values::Words(Vec::new(), Texts::default()), ROWS, may_lack, false)
         };
-        let text = Vec::with_capacity(PAGE_BYTES + PAGE_BYTES / 16);
+        let text = |may_lack| {
+            let text = Vec::with_capacity(PAGE_BYTES + PAGE_BYTES / 16);
+            Chunk::new(Values::Texts(Vec::new(), text), ROWS, may_lack, false)
+        };
         Ok(Columns {
             chunks: [
                 number(true),
@@ -168,10 +174,11 @@ impl Columns {
                 word(true),
                 word(true),
                 word(true),
-                Chunk::new(Values::Texts(Vec::new(), text), ROWS, false, false),
+                text(true),
+                text(false),
             ],
             press: Press::new()?,
-            phrases: Default::default(),
+            scratch: Scratch::default(),
         })
     }
 }
@@ -230,16 +237,17 @@ impl<W: Write + Send> RawWriter<W> {
     ) -> Result<(), ArchiveError> {
         let has_marks = may_have_marks && short::has_marks(bytes, rows.clone());
         let places = self.places.as_ref();
-        let Columns { chunks, phrases, .. } = &mut self.columns;
-        let [_, _, _, _, _, _, who, how, asked, steps, text] = chunks;
+        let Columns { chunks, scratch, .. } = &mut self.columns;
+        let [_, _, _, _, _, _, who, how, asked, steps, figures, text] = chunks;
         let places = places.filter(|_| !has_marks);
         let is_short = text.written(|out| {
-            places.is_some_and(|at| short::write(out, phrases, bytes, rows.clone(), &key, at))
+            places.is_some_and(|at| short::write(out, scratch, bytes, rows.clone(), &key, at))
         });
         if is_short {
-            for (chunk, phrase) in [who, how, asked, steps].into_iter().zip(&*phrases) {
+            for (chunk, phrase) in [who, how, asked, steps].into_iter().zip(scratch.phrases()) {
                 chunk.text(Some(phrase));
             }
+            figures.text(scratch.figures());
             return self.entered(key, Form::Short, self.collected);
         }
         for row in rows {
@@ -260,9 +268,9 @@ impl<W: Write + Send> RawWriter<W> {
         text: &[u8],
         collected: Timestamp,
     ) -> Result<(), ArchiveError> {
-        let [_, _, _, _, _, _, who, how, asked, steps, texts] = &mut self.columns.chunks;
+        let [_, _, _, _, _, _, who, how, asked, steps, figures, texts] = &mut self.columns.chunks;
         texts.text(Some(text));
-        for chunk in [who, how, asked, steps] {
+        for chunk in [who, how, asked, steps, figures] {
             chunk.text(None);
         }
         self.entered(key, form, collected)
@@ -276,7 +284,7 @@ impl<W: Write + Send> RawWriter<W> {
         collected: Timestamp,
     ) -> Result<(), ArchiveError> {
         let millis = |time: Timestamp| time.get().saturating_mul(1000);
-        let [job, submit, end, step, collected_at, form_name, phrases @ .., text] =
+        let [job, submit, end, step, collected_at, form_name, phrases @ .., figures, text] =
             &mut self.columns.chunks;
         job.whole(key.job.map(i64::from));
         submit.whole(key.submit.map(millis));
@@ -285,10 +293,12 @@ impl<W: Write + Send> RawWriter<W> {
         collected_at.whole(Some(millis(collected)));
         form_name.text(Some(form.name().as_bytes()));
         self.rows += 1;
-        let waiting = text.text_size();
-        if waiting >= PAGE_BYTES {
-            text.page(&mut self.columns.press)?;
-            self.group_bytes += waiting;
+        for chunk in [figures, text] {
+            let waiting = chunk.text_size();
+            if waiting >= PAGE_BYTES {
+                chunk.page(&mut self.columns.press)?;
+                self.group_bytes += waiting;
+            }
         }
         let words: usize = phrases.iter().map(|phrase| phrase.text_size()).sum();
         if self.group_bytes + words >= ROW_GROUP_BYTES { self.flush() } else { Ok(()) }

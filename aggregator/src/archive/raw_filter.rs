@@ -1,5 +1,7 @@
 //! A raw file without some of its rows. The others stay as they are.
 
+use std::sync::Arc;
+
 use arrow_array::BooleanArray;
 use arrow_select::filter::filter_record_batch;
 use parquet::arrow::ArrowWriter;
@@ -22,8 +24,8 @@ pub fn filter(
     let table = table.table();
     let fields = table.value(FIELDS).unwrap_or_default();
     let properties = properties(table.generation().unwrap_or(0), fields)?;
-    let mut writer =
-        ArrowWriter::try_new(shelf.scratch()?, super::raw::schema(), Some(properties))?;
+    let schema = Arc::clone(table.schema());
+    let mut writer = ArrowWriter::try_new(shelf.scratch()?, schema, Some(properties))?;
     let (mut rows, mut place) = (0, 0);
     for batch in table.batches(None, false)? {
         let batch = batch?;

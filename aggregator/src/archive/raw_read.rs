@@ -6,7 +6,7 @@ use steward_common::time::Timestamp;
 use super::cells::{self, bytes, texts, times};
 use super::raw::{FIELDS, Form, Key};
 use super::read::{RunKey, Table};
-use super::short::{self, PHRASES, Phrase, Phrases, Places};
+use super::short::{self, PHRASES, Phrase, Phrases, Places, Short};
 use super::store::RawFile;
 use super::{Archive, ArchiveError};
 
@@ -29,11 +29,18 @@ pub struct RawRow<'a> {
     pub collected: Timestamp,
     /// What it has in common with others; `None` of other forms, and where it was not read.
     pub phrases: Option<Phrases<'a>>,
+    /// Its own figures, packed, where they do not stand in its text.
+    pub figures: Option<&'a [u8]>,
     /// Its text; empty where that was not read.
     pub text: &'a [u8],
 }
 
-impl RawRow<'_> {
+impl<'a> RawRow<'a> {
+    /// All of it, if it is written short.
+    fn short(&self) -> Option<Short<'a>> {
+        Some(Short { phrases: self.phrases?, figures: self.figures, text: self.text })
+    }
+
     /// Which run it is of.
     #[must_use]
     pub fn run(&self) -> Option<RunKey> {
@@ -43,7 +50,7 @@ impl RawRow<'_> {
     /// Appends the job's own row as sacct gave it, if all rows are written short.
     #[must_use]
     pub fn expand_first(&self, places: Option<&Places>, out: &mut Vec<u8>) -> Option<()> {
-        short::own(out, (self.phrases?, self.text), &self.key, places?)
+        short::own(out, self.short()?, &self.key, places?)
     }
 
     /// All that users have written.
@@ -98,9 +105,10 @@ impl Version {
             return self.end_row();
         }
         let Version { text, ends, places, .. } = self;
-        let read = row.phrases.zip(places.as_ref()).and_then(|(phrases, places)| {
-            short::read(text, ends, (phrases, row.text), &row.key, places)
-        });
+        let read = row
+            .short()
+            .zip(places.as_ref())
+            .and_then(|(short, places)| short::read(text, ends, short, &row.key, places));
         if read.is_none() {
             self.form = Form::Malformed;
             self.end_row();
@@ -217,8 +225,8 @@ impl RawTable {
             ends: Vec::new(),
             places: self.places(),
         };
-        let all = super::raw::schema();
-        let all: Vec<&str> = all.fields().iter().map(|field| field.name().as_str()).collect();
+        let all: Vec<&str> =
+            self.table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         let mut places = places.iter().copied().peekable();
         let mut first = 0_u32;
         for (group, rows) in self.table.groups().enumerate() {
@@ -265,6 +273,7 @@ pub(super) fn each<E>(
     let mut forms = texts(batch, "form");
     let mut collected = times(batch, "collected_at");
     let mut text = bytes(batch, "text");
+    let mut figures = bytes(batch, "figures");
     let mut phrases = Phrase::COLUMNS.map(|name| bytes(batch, name));
     for _ in 0..batch.num_rows() {
         let row = RawRow {
@@ -278,6 +287,7 @@ pub(super) fn each<E>(
             form: forms.next().flatten().and_then(Form::of).unwrap_or(Form::Malformed),
             collected: collected.next().flatten().unwrap_or(Timestamp::new(0)),
             phrases: all_of(phrases.each_mut().map(|phrase| phrase.next().flatten())),
+            figures: figures.next().flatten(),
             text: text.next().flatten().unwrap_or_default(),
         };
         visit(*place, &row)?;

@@ -101,6 +101,11 @@ impl Table {
         self.metadata.metadata()
     }
 
+    /// The types of its columns, which may be fewer than those of today.
+    pub(super) fn schema(&self) -> &arrow_schema::SchemaRef {
+        self.metadata.schema()
+    }
+
     /// The file itself.
     pub(super) fn file(&self) -> &File {
         &self.file

@@ -9,10 +9,12 @@
 //! A phrase has something for each field, with the delimiter behind it: what it says, or a mark.
 //! [`ABOVE`] stands for the fields that say the same as in the row above, with their number behind it
 //! if they are several; [`FIRST`] for what the job's own row says; [`LEFT`] for what the field to the
-//! left says; [`OWN`] for the next field of the run's own text, also with a number; [`KEY`] for what
-//! follows from elsewhere ([`Known`]). The id with which a row ends is left out. A run needs no other,
+//! left says; [`OWN`] for the next field of the run's own, also with a number; [`KEY`] for what
+//! follows from elsewhere ([`Known`]). What is a run's own are words, which stand in its text, and
+//! [`figures`], which are packed; those of a run of which one is a word stand all in its text. The id with which a row ends is left out. A run needs no other,
 //! so runs can be read, and forgotten, by themselves.
 
+mod figures;
 pub mod places;
 mod read;
 #[cfg(test)]
@@ -21,7 +23,7 @@ mod write;
 
 pub use places::{Known, Places};
 pub use read::{own, read};
-pub use write::{has_marks, write};
+pub use write::{Scratch, has_marks, write};
 
 /// Stands for fields that say the same as the row above: the record separator.
 pub const ABOVE: u8 = 0x1e;
@@ -75,5 +77,13 @@ impl Phrase {
 /// The phrases of a run, in their order.
 pub type Phrases<'a> = [&'a [u8]; PHRASES];
 
-/// A run that is written short: its phrases, and its own text.
-pub type Short<'a> = (Phrases<'a>, &'a [u8]);
+/// A run that is written short.
+#[derive(Clone, Copy, Debug)]
+pub struct Short<'a> {
+    /// What it has in common with others.
+    pub phrases: Phrases<'a>,
+    /// Its own figures, packed; `None` if they stand in its text.
+    pub figures: Option<&'a [u8]>,
+    /// Its own text.
+    pub text: &'a [u8],
+}

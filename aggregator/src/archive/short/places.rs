@@ -46,7 +46,23 @@ const OWN: &[Field] = &[
     Field::SubmitLine,
 ];
 
-/// Of those, the ones of which a job's own row says nothing: only its steps use something.
+/// Of those, the ones that are figures.
+const FIGURES: &[Field] = &[
+    Field::Submit,
+    Field::Eligible,
+    Field::Start,
+    Field::End,
+    Field::Elapsed,
+    Field::Timelimit,
+    Field::TotalCpu,
+    Field::UserCpu,
+    Field::SystemCpu,
+    Field::MaxRss,
+    Field::Energy,
+    Field::Priority,
+];
+
+/// Of its own, the ones of which a job's own row says nothing: only its steps use something.
 const OF_STEPS: &[Field] =
     &[Field::MaxRss, Field::TresUsageInTot, Field::TresUsageInMax, Field::TresUsageOutTot];
 
@@ -161,6 +177,8 @@ pub struct Stretch {
     pub phrase: Phrase,
     /// How.
     pub way: Way,
+    /// Whether they are figures.
+    pub are_figures: bool,
 }
 
 impl Stretch {
@@ -236,13 +254,17 @@ fn stretches(
 ) -> Vec<Stretch> {
     let mut stretches: Vec<Stretch> = Vec::new();
     for (place, field) in fields.iter().enumerate() {
-        let (phrase, way) = (phrase(*field), way(*field));
+        let (phrase, way, are_figures) = (phrase(*field), way(*field), FIGURES.contains(field));
         let goes_on = |last: &Stretch| {
-            (last.way, last.phrase) == (way, phrase) && way != Way::Look && last.count() < MOST
+            let is_alike = (last.way, last.phrase) == (way, phrase)
+                && (way == Way::Phrase || last.are_figures == are_figures);
+            is_alike && way != Way::Look && last.count() < MOST
         };
         match stretches.last_mut().filter(|last| goes_on(last)) {
             Some(last) => last.last = place,
-            None => stretches.push(Stretch { first: place, last: place, phrase, way }),
+            None => {
+                stretches.push(Stretch { first: place, last: place, phrase, way, are_figures });
+            }
         }
     }
     stretches
@@ -286,6 +308,8 @@ pub struct Places {
     known: Vec<Known>,
     /// Of each place whether it is mostly the run's own.
     own: Vec<bool>,
+    /// Of each place whether it is a figure.
+    figures: Vec<bool>,
     /// Of each place whether, in a job's own row, it may repeat what stands to its left.
     repeating: Vec<bool>,
     /// A job's own row.
@@ -315,6 +339,7 @@ impl Places {
             phrases: fields.iter().map(|field| phrase(*field)).collect(),
             known: fields.iter().map(|field| known(*field)).collect(),
             own: each(OWN),
+            figures: each(FIGURES),
             repeating: each(REPEATING),
             job: stretches(fields, phrase, way_of_job),
             below_job: bundles(fields, &step, BELOW_JOB),
@@ -333,6 +358,10 @@ impl Places {
 
     pub(super) fn is_own(&self, place: usize) -> bool {
         self.own.get(place).is_some_and(|own| *own)
+    }
+
+    pub(super) fn is_figure(&self, place: usize) -> bool {
+        self.figures.get(place).is_some_and(|figure| *figure)
     }
 
     pub(super) fn repeats(&self, place: usize) -> bool {

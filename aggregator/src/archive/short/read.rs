@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use steward_common::slurm::sacct::DELIMITER;
 
+use super::figures::unpack;
 use super::places::{Known, Places};
 use super::write::without_billing;
 use super::{ABOVE, FIRST, KEY, LEFT, NONE, OWN, PHRASES, Phrases, ROW, Short, WROTE};
@@ -19,8 +20,9 @@ pub fn read(
     places: &Places,
 ) -> Option<()> {
     let before = (out.len(), ends.len());
-    let reading = Reading { out, own: Fields(short.1), key, places, said: Vec::new() };
-    let done = reading.rows(ends, short.0);
+    let figures = short.figures.map(unpack);
+    let figures = figures.as_deref();
+    let done = Reading::of(out, short.text, figures, key, places).rows(ends, short.phrases);
     if done.is_none() {
         out.truncate(before.0);
         ends.truncate(before.1);
@@ -31,8 +33,9 @@ pub fn read(
 /// Appends the job's own row. `None`, and nothing appended, if a mark points to nothing.
 pub fn own(out: &mut Vec<u8>, short: Short<'_>, key: &Key<'_>, places: &Places) -> Option<()> {
     let before = out.len();
-    let mut reading = Reading { out, own: Fields(short.1), key, places, said: Vec::new() };
-    let done = reading.first(short.0);
+    let figures = short.figures.map(unpack);
+    let figures = figures.as_deref();
+    let done = Reading::of(out, short.text, figures, key, places).first(short.phrases);
     if done.is_none() {
         out.truncate(before);
     }
@@ -56,13 +59,26 @@ impl<'a> Fields<'a> {
 struct Reading<'r> {
     out: &'r mut Vec<u8>,
     own: Fields<'r>,
+    /// Figures, if they stand apart.
+    figures: Option<Fields<'r>>,
     key: &'r Key<'r>,
     places: &'r Places,
     /// Where the fields of the row stand that were read so far.
     said: Vec<Range<usize>>,
 }
 
-impl Reading<'_> {
+impl<'r> Reading<'r> {
+    fn of(
+        out: &'r mut Vec<u8>,
+        text: &'r [u8],
+        figures: Option<&'r [u8]>,
+        key: &'r Key<'r>,
+        places: &'r Places,
+    ) -> Reading<'r> {
+        let (own, figures) = (Fields(text), figures.map(Fields));
+        Reading { out, own, figures, key, places, said: Vec::new() }
+    }
+
     /// All rows.
     fn rows(mut self, ends: &mut Vec<usize>, phrases: Phrases<'_>) -> Option<()> {
         self.first(phrases)?;
@@ -73,7 +89,9 @@ impl Reading<'_> {
             self.step(step.strip_suffix(&[ROW])?, &first)?;
             self.end_row(ends);
         }
-        self.own.0.is_empty().then_some(())
+        // Behind an odd number of characters there is a delimiter more.
+        let is_over = |figures: Fields<'_>| matches!(figures.0, [] | [DELIMITER]);
+        (self.own.0.is_empty() && self.figures.is_none_or(is_over)).then_some(())
     }
 
     /// The job's own row.
@@ -144,11 +162,12 @@ impl Reading<'_> {
             Known::Used => {
                 let at = |place: Option<usize>| self.out.get(self.said.get(place?)?.clone());
                 let (cpu, memory) = (at(self.places.cpu)?, at(self.places.memory)?);
-                let text = used(self.own.next()?, cpu, memory)?;
+                let (cpu, memory) = (cpu.to_vec(), memory.to_vec());
+                let text = used(self.own(true)?, &cpu, &memory)?;
                 self.put(&text);
             }
             Known::Wrote => {
-                let text = [WROTE, self.own.next()?].concat();
+                let text = [WROTE, self.own(true)?].concat();
                 self.put(&text);
             }
         }
@@ -162,9 +181,17 @@ impl Reading<'_> {
         Some(id.start + dot + 1..id.end)
     }
 
+    /// The next figure, or word, of the run's own.
+    fn own(&mut self, is_figure: bool) -> Option<&'r [u8]> {
+        match &mut self.figures {
+            Some(figures) if is_figure => figures.next(),
+            _ => self.own.next(),
+        }
+    }
+
     fn own_fields(&mut self, count: usize) -> Option<()> {
         for _ in 0..count {
-            let text = self.own.next()?;
+            let text = self.own(self.places.is_figure(self.said.len()))?;
             self.put(text);
         }
         Some(())

@@ -49,10 +49,10 @@ fn there_and_back_of(layout: &Layout, rows: &[String]) -> Option<(Vec<String>, S
     if has_marks(text.as_bytes(), all.clone()) {
         return None;
     }
-    let (mut own_text, mut phrases) = (b"before".to_vec(), [const { Vec::new() }; PHRASES]);
-    assert!(write(&mut own_text, &mut phrases, text.as_bytes(), all, &key(), places));
+    let (mut own_text, mut scratch) = (b"before".to_vec(), Scratch::default());
+    assert!(write(&mut own_text, &mut scratch, text.as_bytes(), all, &key(), places));
     let own_text = own_text.strip_prefix(b"before").unwrap();
-    let short = (phrases.each_ref().map(Vec::as_slice), own_text);
+    let short = Short { phrases: scratch.phrases(), figures: scratch.figures(), text: own_text };
     let (mut back, mut ends) = (b"before".to_vec(), Vec::new());
     read(&mut back, &mut ends, short, &key(), places).unwrap();
     assert_eq!(std::str::from_utf8(&back), Ok(format!("before{text}\n").as_str()));
@@ -61,7 +61,9 @@ fn there_and_back_of(layout: &Layout, rows: &[String]) -> Option<(Vec<String>, S
     own(&mut first, short, &key(), places).unwrap();
     assert_eq!(std::str::from_utf8(&first), Ok(rows[0].as_str()));
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    Some((phrases.iter().map(|phrase| text(phrase)).collect(), text(own_text)))
+    let figures = scratch.figures().map(|figures| text(&figures::unpack(figures)));
+    let own = figures.unwrap_or_default() + &text(own_text);
+    Some((scratch.phrases().iter().map(|phrase| text(phrase)).collect(), own))
 }
 
 /// A row of these fields between its ids.
@@ -182,7 +184,8 @@ fn a_mark_that_points_to_nothing_is_damage() {
     let good = ["lab\x1f", how, "a\x1fb\x1f", "\x1c0\x1f\x1e9\x1f\x1b"];
     let read = |phrases: [&str; PHRASES], text: &str| {
         let (mut out, mut ends) = (b"before".to_vec(), vec![7]);
-        let short = (phrases.map(str::as_bytes), text.as_bytes());
+        let (phrases, text) = (phrases.map(str::as_bytes), text.as_bytes());
+        let short = Short { phrases, figures: None, text };
         let done = short_read(&mut out, &mut ends, short, &key(), places);
         assert!(done.is_some() || (out == b"before" && ends == [7]), "{phrases:?}");
         done

@@ -6,8 +6,9 @@ use steward_common::slurm::number::digits;
 use steward_common::slurm::sacct::{DELIMITER, Row};
 use steward_common::slurm::tres::comma;
 
+use super::figures::pack;
 use super::places::{Known, Places, Way};
-use super::{ABOVE, FIRST, KEY, LEFT, NONE, OWN, PHRASES, ROW, WROTE};
+use super::{ABOVE, FIRST, KEY, LEFT, NONE, OWN, PHRASES, Phrases, ROW, WROTE};
 use crate::archive::alike::same;
 use crate::archive::raw::Key;
 
@@ -17,11 +18,57 @@ pub fn has_marks<'r>(bytes: &[u8], mut rows: impl Iterator<Item = Row<'r>>) -> b
     rows.any(|row| bytes.get(row.span()).is_none_or(|text| text.iter().any(is_mark)))
 }
 
+/// What a run says short but for its text; its memory serves for the next.
+#[derive(Default)]
+pub struct Scratch {
+    phrases: [Vec<u8>; PHRASES],
+    /// As text.
+    figures: Vec<u8>,
+    packed: Vec<u8>,
+    is_packed: bool,
+}
+
+impl Scratch {
+    /// What it has in common with others.
+    pub fn phrases(&self) -> Phrases<'_> {
+        self.phrases.each_ref().map(Vec::as_slice)
+    }
+
+    /// Its own figures, packed; `None` if they stand in its text.
+    pub fn figures(&self) -> Option<&[u8]> {
+        self.is_packed.then_some(&self.packed)
+    }
+}
+
 /// Appends the run's own text, of rows that `bytes` holds at their places and that have no
-/// [marks](has_marks), and puts its phrases in place of those that are there. Whether there are rows.
+/// [marks](has_marks), and puts the rest in place of what is there. Whether there are rows.
 #[must_use]
 pub fn write<'r>(
     own: &mut Vec<u8>,
+    scratch: &mut Scratch,
+    bytes: &'r [u8],
+    rows: impl Iterator<Item = Row<'r>> + Clone,
+    key: &Key<'_>,
+    places: &Places,
+) -> bool {
+    let Scratch { phrases, figures, packed, is_packed } = scratch;
+    let before = own.len();
+    figures.clear();
+    if !rows_into(own, Some(figures), phrases, bytes, rows.clone(), key, places) {
+        return false;
+    }
+    *is_packed = pack(figures, packed);
+    if !*is_packed {
+        own.truncate(before);
+        return rows_into(own, None, phrases, bytes, rows, key, places);
+    }
+    true
+}
+
+/// Writes the rows, their figures apart if there is a place for them.
+fn rows_into<'r>(
+    own: &mut Vec<u8>,
+    figures: Option<&mut Vec<u8>>,
     phrases: &mut [Vec<u8>; PHRASES],
     bytes: &'r [u8],
     mut rows: impl Iterator<Item = Row<'r>>,
@@ -30,7 +77,7 @@ pub fn write<'r>(
 ) -> bool {
     phrases.iter_mut().for_each(Vec::clear);
     let Some(first) = rows.next() else { return false };
-    let mut writing = Writing { own, bytes, key, places, first };
+    let mut writing = Writing { own, figures, bytes, key, places, first };
     writing.first(phrases);
     let [.., steps] = phrases;
     // Steps have the job's number in their ids, if it is the one that the key has.
@@ -49,6 +96,8 @@ pub fn write<'r>(
 /// A run while it is written.
 struct Writing<'w> {
     own: &'w mut Vec<u8>,
+    /// Where figures go; with the rest if there is none.
+    figures: Option<&'w mut Vec<u8>>,
     bytes: &'w [u8],
     key: &'w Key<'w>,
     places: &'w Places,
@@ -86,7 +135,8 @@ impl<'w> Writing<'w> {
                 Way::Phrase => phrase.extend_from_slice(self.with_delimiter(start..end)),
                 Way::Own => {
                     mark(phrase, OWN, stretch.count());
-                    self.put_own(start..end);
+                    let text = self.with_delimiter(start..end);
+                    self.own(stretch.are_figures).extend_from_slice(text);
                 }
                 Way::Look => self.look(&row, stretch.first, start..end, phrase),
             }
@@ -103,15 +153,20 @@ impl<'w> Writing<'w> {
             mark(phrase, KEY, 1);
         } else if self.places.is_own(place) {
             mark(phrase, OWN, 1);
-            self.put_own(field);
+            let (text, is_figure) = (self.with_delimiter(field), self.places.is_figure(place));
+            self.own(is_figure).extend_from_slice(text);
         } else {
             phrase.extend_from_slice(self.with_delimiter(field));
         }
     }
 
-    fn put_own(&mut self, part: Range<usize>) {
-        let text = self.with_delimiter(part);
-        self.own.extend_from_slice(text);
+    /// Where figures, or words, of the run's own go.
+    #[inline]
+    fn own(&mut self, are_figures: bool) -> &mut Vec<u8> {
+        match &mut self.figures {
+            Some(figures) if are_figures => figures,
+            _ => self.own,
+        }
     }
 
     /// Writes the row of a step, of which this is the name, below another one.
@@ -138,7 +193,7 @@ impl<'w> Writing<'w> {
                     Way::Phrase => steps.extend_from_slice(line.text(end)),
                     Way::Own => {
                         mark(steps, OWN, stretch.count());
-                        self.own.extend_from_slice(line.text(end));
+                        self.own(stretch.are_figures).extend_from_slice(line.text(end));
                     }
                     Way::Look if end == line.next => steps.push(DELIMITER),
                     Way::Look if line.is_alike(end, &above, end_above) => mark(steps, ABOVE, 1),
@@ -194,12 +249,12 @@ impl<'w> Writing<'w> {
                 let cpu = self.at(row, self.places.cpu);
                 let memory = self.at(row, self.places.memory);
                 usage(text, memory).map(|figures| {
-                    put_usage(self.own, figures, cpu, memory);
+                    put_usage(self.own(true), figures, cpu, memory);
                     KEY
                 })
             }
             Known::Wrote => field.strip_prefix(WROTE).map(|figure| {
-                self.own.extend_from_slice(figure);
+                self.own(true).extend_from_slice(figure);
                 KEY
             }),
         };
@@ -207,7 +262,8 @@ impl<'w> Writing<'w> {
             mark(steps, found, 1);
         } else if self.places.is_own(place) || known == Known::Given {
             mark(steps, OWN, 1);
-            self.own.extend_from_slice(field);
+            let is_figure = self.places.is_figure(place);
+            self.own(is_figure).extend_from_slice(field);
         } else {
             steps.extend_from_slice(field);
         }

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use steward_common::slurm::sacct::{DELIMITER, Field, Layout, Row};
 
-use super::marks;
+use super::marks::Marks;
 use super::seal::{self, Seal};
 
 mod stray;
@@ -126,7 +126,7 @@ pub struct Lines<'l> {
     clean: usize,
     /// Where seals were.
     seals: Vec<u32>,
-    marks: Vec<u32>,
+    marks: Marks,
     mended: Vec<u32>,
     rows: Vec<Span>,
 }
@@ -142,7 +142,7 @@ impl<'l> Lines<'l> {
             filled: 0,
             clean: 0,
             seals: Vec::new(),
-            marks: Vec::new(),
+            marks: Marks::default(),
             mended: Vec::new(),
             rows: Vec::new(),
         }
@@ -256,17 +256,16 @@ impl<'l> Lines<'l> {
         ended: bool,
         visit: &mut impl FnMut(Piece<'_>) -> Result<(), E>,
     ) -> Result<usize, E> {
-        self.marks.clear();
         self.mended.clear();
         self.rows.clear();
         let bytes = self.bytes.get(..self.clean).unwrap_or_default();
-        let has_separators = marks::find(bytes, 0, &mut self.marks);
+        let has_separators = self.marks.find(bytes);
         let text = text_of(bytes);
         let mut view = View {
             layout: self.layout,
             bytes,
             text: &text,
-            marks: &self.marks,
+            marks: self.marks.places(),
             submit: self.layout.place(Field::Submit).unwrap_or(usize::MAX >> 1),
             seals: &self.seals,
             mended: &mut self.mended,

@@ -1,0 +1,85 @@
+//! Figures in half the room: digits, and the few characters that stand among them, in four bits each.
+//!
+//! Figures are hardly ever the same in two runs, so looking for what repeats costs much and finds
+//! little.
+
+use steward_common::slurm::sacct::DELIMITER;
+
+/// The characters. The lower half of each is its place here.
+const CHARACTERS: &[u8; 16] = b"0123456789:K,-.\x1f";
+
+/// Characters that are packed together.
+const TOGETHER: usize = 32;
+
+/// Puts the packed text in place of what is in `out`; behind an odd number of characters there is a
+/// delimiter more. `false` if the text has another character, and then `out` is of no use. The text
+/// may have more delimiters behind it afterwards.
+#[must_use]
+pub fn pack(text: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
+    let length = text.len().div_ceil(2);
+    text.resize(text.len().next_multiple_of(TOGETHER), DELIMITER);
+    out.clear();
+    out.resize(text.len() / 2, 0);
+    let mut is_packed = true;
+    let (texts, _) = text.as_chunks::<TOGETHER>();
+    let (places, _) = out.as_chunks_mut::<{ TOGETHER / 2 }>();
+    for (text, place) in texts.iter().zip(places) {
+        is_packed &= text.iter().fold(true, |all, byte| all & is_character(*byte));
+        for ([low, high], byte) in text.as_chunks().0.iter().zip(place) {
+            *byte = low & 0x0f | high << 4;
+        }
+    }
+    out.truncate(length);
+    is_packed
+}
+
+#[inline]
+fn is_character(byte: u8) -> bool {
+    (byte.wrapping_sub(b'0') <= b':' - b'0')
+        | (byte.wrapping_sub(b',') <= b'.' - b',')
+        | (byte == DELIMITER)
+        | (byte == b'K')
+}
+
+/// The text that was packed.
+#[must_use]
+pub fn unpack(packed: &[u8]) -> Vec<u8> {
+    let character = |half: u8| CHARACTERS.get(usize::from(half)).copied().unwrap_or(DELIMITER);
+    packed.iter().flat_map(|byte| [character(byte & 0x0f), character(byte >> 4)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_figures_come_back() {
+        for (place, character) in CHARACTERS.iter().enumerate() {
+            assert_eq!(usize::from(character & 0x0f), place);
+        }
+        let mut out = b"before".to_vec();
+        for length in 0..100 {
+            let text: Vec<u8> = CHARACTERS.iter().rev().cycle().take(length).copied().collect();
+            assert!(pack(&mut text.clone(), &mut out));
+            assert_eq!(out.len(), length.div_ceil(2));
+            let mut expected = text;
+            expected.resize(length.next_multiple_of(2), DELIMITER);
+            assert_eq!(unpack(&out), expected);
+        }
+    }
+
+    #[test]
+    fn other_characters_are_seen_wherever_they_stand() {
+        let mut out = Vec::new();
+        for length in [1, 31, 32, 33, 70] {
+            for at in 0..length {
+                for byte in 0..=255 {
+                    let mut text = vec![b'7'; length];
+                    text[at] = byte;
+                    let is_packed = pack(&mut text, &mut out);
+                    assert_eq!(is_packed, CHARACTERS.contains(&byte), "{length} {at} {byte}");
+                }
+            }
+        }
+    }
+}
