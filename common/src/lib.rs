@@ -2,6 +2,7 @@
 //!
 //! Nothing here opens, reads, sends, logs or asks the clock; `common/clippy.toml` holds that line.
 
+pub mod alike;
 pub mod bank;
 pub mod causes;
 pub mod cluster;

@@ -6,9 +6,8 @@
 
 use std::num::NonZeroU32;
 
+use steward_common::alike::same;
 use twox_hash::XxHash3_64;
-
-use super::alike::same;
 
 /// Places at first; twice as many when half are taken.
 const PLACES: usize = 64;
@@ -124,13 +123,12 @@ pub struct Texts {
 impl Texts {
     /// The number of a text.
     #[inline]
-    #[allow(clippy::cast_possible_truncation, reason = "any 32 bits of a hash will do")]
     pub fn number(&mut self, text: &[u8]) -> u32 {
         let Texts { words, plain, last } = self;
         if let Some(last) = last.filter(|last| last.is(text, plain)) {
             return last.number.get();
         }
-        let hash = XxHash3_64::oneshot(text) as u32;
+        let hash = hash_of_text(text);
         let (start, length) = (plain.len() as u32 + 4, text.len() as u32);
         let new = |number| Word { hash, number, start, length };
         let is = |word: &Word| word.hash == hash && word.is(text, plain);
@@ -155,6 +153,37 @@ impl Texts {
         self.last = None;
     }
 }
+
+/// Most texts are names, for which the usual hash takes longer than all the rest.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "any 32 bits of a hash will do")]
+fn hash_of_text(text: &[u8]) -> u32 {
+    let (first, last) = match text.len() {
+        8..=16 => (text.first_chunk().copied(), text.last_chunk().copied()),
+        4..8 => {
+            let wide = |four: &[u8; 4]| u64::from(u32::from_le_bytes(*four)).to_le_bytes();
+            (text.first_chunk().map(wide), text.last_chunk().map(wide))
+        }
+        1..4 => {
+            let wide = |one: &u8| u64::from(*one).to_le_bytes();
+            let middle = text.get(text.len() / 2..).and_then(|rest| rest.first());
+            let ends = text.first().zip(text.last());
+            (ends.map(|(first, last)| [*first, *last, 0, 0, 0, 0, 0, 0]), middle.map(wide))
+        }
+        _ => (None, None),
+    };
+    match (first.map(u64::from_le_bytes), last.map(u64::from_le_bytes)) {
+        (Some(first), Some(last)) => {
+            let mixed = u128::from(first ^ FIRST) * u128::from(last ^ LAST ^ text.len() as u64);
+            ((mixed >> 64) as u64 ^ mixed as u64) as u32
+        }
+        _ => XxHash3_64::oneshot(text) as u32,
+    }
+}
+
+/// Any numbers with about as many ones as zeros.
+const FIRST: u64 = 0x9e37_79b9_7f4a_7c15;
+const LAST: u64 = 0xd1b5_4a32_d192_ed03;
 
 /// Numbers of eight bytes.
 #[derive(Debug, Default)]

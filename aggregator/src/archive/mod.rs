@@ -11,7 +11,6 @@
 //! No other module knows Arrow or Parquet.
 
 pub mod agent;
-mod alike;
 pub mod billed;
 pub mod bucket;
 pub mod carry;

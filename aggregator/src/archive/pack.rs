@@ -110,9 +110,44 @@ pub fn differences(numbers: &[i64], out: &mut Vec<u8>) {
 
 /// Appends the first bytes of all numbers, then the second ones, … (BYTE_STREAM_SPLIT).
 pub fn apart(numbers: &[f64], out: &mut Vec<u8>) {
-    for byte in 0..8 {
-        out.extend(numbers.iter().map(|number| (number.to_bits() >> (8 * byte)) as u8));
+    let start = out.len();
+    out.resize(start + numbers.len() * 8, 0);
+    let Some(out) = out.get_mut(start..) else { return };
+    let (eights, rest) = numbers.as_chunks::<EIGHT>();
+    for (place, eight) in eights.iter().enumerate() {
+        let bytes = turned(eight.map(f64::to_bits));
+        for (plane, bytes) in out.chunks_exact_mut(numbers.len()).zip(bytes) {
+            if let Some(eight) = plane.as_chunks_mut().0.get_mut(place) {
+                *eight = bytes.to_le_bytes();
+            }
+        }
     }
+    let behind = numbers.len() - rest.len();
+    for (byte, plane) in out.chunks_exact_mut(numbers.len().max(1)).enumerate() {
+        for (number, place) in rest.iter().zip(plane.iter_mut().skip(behind)) {
+            *place = (number.to_bits() >> (8 * byte)) as u8;
+        }
+    }
+}
+
+/// Eight numbers of eight bytes turned over: the first bytes of all, the second ones, …
+fn turned(mut rows: [u64; 8]) -> [u64; 8] {
+    // Halves change places with those across the diagonal, then quarters, then eighths.
+    for (distance, mask) in
+        [(4, 0x0000_0000_ffff_ffff), (2, 0x0000_ffff_0000_ffff), (1, 0x00ff_00ff_00ff_00ff)]
+    {
+        let bits = distance * 8;
+        for at in 0..8 {
+            if at & distance == 0
+                && let Ok([one, other]) = rows.get_disjoint_mut([at, at + distance])
+            {
+                let swapped = (*one >> bits ^ *other) & mask;
+                *one ^= swapped << bits;
+                *other ^= swapped;
+            }
+        }
+    }
+    rows
 }
 
 /// Appends truths, eight to a byte.

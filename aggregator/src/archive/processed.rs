@@ -181,9 +181,10 @@ impl Columns {
     fn new() -> Result<Columns, ArchiveError> {
         match SPARE.with_borrow_mut(Vec::pop) {
             Some(spare) => Ok(spare),
-            None => {
-                Ok(Columns { chunks: COLUMNS.iter().map(chunk).collect(), press: Press::new()? })
-            }
+            None => Ok(Columns {
+                chunks: COLUMNS.iter().map(chunk).collect(),
+                press: Press::of_numbers()?,
+            }),
         }
     }
 }

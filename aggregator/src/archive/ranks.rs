@@ -120,18 +120,31 @@ fn several(
     jobs: &RoaringBitmap,
 ) -> Result<RoaringBitmap, ArchiveError> {
     let (mut once, mut several) = (RoaringBitmap::new(), RoaringBitmap::new());
+    let mut numbers: Vec<u32> = Vec::new();
     for (part, entry) in parts.iter().filter(|(_, entry)| entry.may_hold(jobs)) {
         let table = open(change, cluster, *part, *entry)?;
+        numbers.clear();
         for batch in table.batches(Some(&["job_id_raw"]), false)? {
-            for job in whole(&batch?, "job_id_raw").flatten() {
-                let job = u32::try_from(job).unwrap_or(0);
-                if jobs.contains(job) && !once.insert(job) {
-                    several.insert(job);
-                }
-            }
+            let found = batch?;
+            let found = whole(&found, "job_id_raw").flatten();
+            numbers.extend(found.map(|job| u32::try_from(job).unwrap_or(0)));
         }
+        // All of a file at once: to look for each by itself takes four times as long.
+        let (here, twice) = in_order(&mut numbers);
+        several |= twice;
+        several |= &once & &here;
+        once |= here;
     }
-    Ok(several)
+    Ok(several & jobs)
+}
+
+/// The numbers as a set, and those among them that stand there more than once.
+pub fn in_order(numbers: &mut Vec<u32>) -> (RoaringBitmap, RoaringBitmap) {
+    numbers.sort_unstable();
+    let pairs = numbers.iter().zip(numbers.iter().skip(1));
+    let twice = pairs.filter(|(one, next)| one == next).map(|(one, _)| *one).collect();
+    numbers.dedup();
+    (numbers.iter().copied().collect(), twice)
 }
 
 fn rewrite(

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use parquet::basic::Encoding;
+use parquet::basic::{Compression, Encoding};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
@@ -17,7 +17,7 @@ use steward_common::slurm::sacct::{Layout, Row};
 use steward_common::time::Timestamp;
 
 use super::ArchiveError;
-use super::chunk::{Chunk, Press, Values};
+use super::chunk::{Chunk, MOST_ROWS, Press, Values};
 use super::dictionary::{Numbers, Texts};
 use super::group::Groups;
 use super::processed::GENERATION;
@@ -115,6 +115,7 @@ pub(super) fn properties(generation: u64, fields: &str) -> Result<WriterProperti
         .set_statistics_enabled(EnabledStatistics::None)
         .set_column_statistics_enabled(plain("job_id_raw"), EnabledStatistics::Chunk)
         .set_column_statistics_enabled(plain("end_time"), EnabledStatistics::Chunk)
+        .set_column_compression(plain("figures"), Compression::UNCOMPRESSED)
         .set_column_dictionary_enabled(plain("figures"), false)
         .set_column_encoding(plain("figures"), Encoding::DELTA_LENGTH_BYTE_ARRAY)
         .set_column_dictionary_enabled(plain("text"), false)
@@ -174,10 +175,10 @@ impl Columns {
                 word(true),
                 word(true),
                 word(true),
-                text(true),
+                text(true).plain(),
                 text(false),
             ],
-            press: Press::new()?,
+            press: Press::of_texts()?,
             scratch: Scratch::default(),
         })
     }
@@ -301,7 +302,8 @@ impl<W: Write + Send> RawWriter<W> {
             }
         }
         let words: usize = phrases.iter().map(|phrase| phrase.text_size()).sum();
-        if self.group_bytes + words >= ROW_GROUP_BYTES { self.flush() } else { Ok(()) }
+        let is_full = self.group_bytes + words >= ROW_GROUP_BYTES || job.rows() >= MOST_ROWS;
+        if is_full { self.flush() } else { Ok(()) }
     }
 
     /// Rows so far.
@@ -321,7 +323,7 @@ impl<W: Write + Send> RawWriter<W> {
     /// If the rest cannot be written.
     pub fn finish(mut self) -> Result<W, ArchiveError> {
         let [job, ..] = &self.columns.chunks;
-        if !job.is_empty() {
+        if job.rows() > 0 {
             self.flush()?;
         }
         SPARE.with_borrow_mut(|spare| spare.push(self.columns));

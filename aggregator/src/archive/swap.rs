@@ -5,12 +5,15 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use parquet::column::writer::{ColumnCloseResult, ColumnWriter};
+use parquet::basic::Type;
+use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
 use super::ArchiveError;
+use super::chunk::{Chunk, Press, Values};
+use super::dictionary::Numbers;
 use super::group::{in_pieces, whole};
 use super::processed::{GENERATION, properties};
 use super::read::Table;
@@ -36,13 +39,14 @@ pub(super) fn swap<W: Write + Send>(
             writer.append_key_value_metadata(pair.clone());
         }
     }
+    let mut press = Press::of_numbers()?;
     let mut rest = numbers;
     for group in metadata.row_groups() {
         let rows = usize::try_from(group.num_rows()).unwrap_or(usize::MAX);
         let (own, others) = rest.split_at_checked(rows).ok_or_else(|| too_few(column))?;
         rest = others;
         let mut out = writer.next_row_group()?;
-        copy(table, group, &mut out, column, own)?;
+        copy(table, group, &mut out, &mut press, column, own)?;
         out.close()?;
     }
     Ok(whole(writer.into_inner()?)?)
@@ -53,6 +57,7 @@ fn copy<W: Write + Send>(
     table: &Table,
     group: &RowGroupMetaData,
     out: &mut SerializedRowGroupWriter<'_, W>,
+    press: &mut Press,
     column: &str,
     numbers: &[Option<i64>],
 ) -> Result<(), ArchiveError> {
@@ -69,14 +74,13 @@ fn copy<W: Write + Send>(
             out.append_column(table.file(), as_it_is)?;
             continue;
         }
-        let mut next = out.next_column()?.ok_or_else(|| too_few(column))?;
-        let ColumnWriter::Int64ColumnWriter(writer) = next.untyped() else {
+        if chunk.column_type() != Type::INT64 {
             return Err(ParquetError::General(format!("{column} has no whole numbers")).into());
-        };
-        let there: Vec<i16> = numbers.iter().map(|number| i16::from(number.is_some())).collect();
-        let known: Vec<i64> = numbers.iter().copied().flatten().collect();
-        writer.write_batch(&known, Some(&there), None)?;
-        next.close()?;
+        }
+        let values = Values::Figures(Vec::new(), Numbers::default());
+        let mut new = Chunk::new(values, numbers.len(), true, false);
+        numbers.iter().for_each(|number| new.whole(*number));
+        new.append(press, out, chunk.column_descr_ptr())?;
     }
     Ok(())
 }

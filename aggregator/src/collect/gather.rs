@@ -18,7 +18,7 @@ use crate::archive::manifest::Forgotten;
 use crate::archive::part::PartWriter;
 use crate::archive::raw::{Form, Key, RawWriter};
 use crate::archive::read::{RunKey, RunSet, Table};
-use crate::archive::{ArchiveError, Day, Part, agent};
+use crate::archive::{ArchiveError, Day, Part, agent, ranks};
 use crate::source::slurm::lines::{Job, Piece};
 use crate::source::slurm::sacct::Failure;
 
@@ -92,7 +92,7 @@ pub struct Gather<'c> {
     parts: BTreeMap<Part, PartWriter>,
     raw: RawWriter<NamedTempFile>,
     measurements: Measurements<'c>,
-    jobs: RoaringBitmap,
+    jobs: Vec<u32>,
     ended: Vec<RunKey>,
     broken: Vec<Broken>,
     open_since: Option<Timestamp>,
@@ -117,7 +117,7 @@ impl<'c> Gather<'c> {
             parts: BTreeMap::new(),
             raw,
             measurements,
-            jobs: RoaringBitmap::new(),
+            jobs: Vec::new(),
             ended: Vec::new(),
             broken: Vec::new(),
             open_since: None,
@@ -324,7 +324,7 @@ impl<'c> Gather<'c> {
         }
         if !known || seen_better {
             // Its rank is found anew.
-            self.jobs.insert(run.job.get());
+            self.jobs.push(run.job.get());
         }
         if !known {
             self.counts.runs += 1;
@@ -452,7 +452,7 @@ impl<'c> Gather<'c> {
     ///
     /// # Errors
     /// If they cannot be written.
-    pub fn finish(self, all_open: bool) -> Result<Gathered, ArchiveError> {
+    pub fn finish(mut self, all_open: bool) -> Result<Gathered, ArchiveError> {
         let mut parts = BTreeMap::new();
         let mut unseen = Vec::new();
         for (part, writer) in self.parts {
@@ -467,7 +467,7 @@ impl<'c> Gather<'c> {
         Ok(Gathered {
             parts,
             raw,
-            jobs: self.jobs,
+            jobs: ranks::in_order(&mut self.jobs).0,
             broken: self.broken,
             unseen,
             ended: self.ended,

@@ -204,6 +204,9 @@ pub fn amounts<const N: usize>(
                 *found = item.strip_prefix(name).and_then(|rest| rest.strip_prefix('='));
             }
         }
+        if found.iter().all(Option::is_some) {
+            break;
+        }
     }
     found.map(|text| match text.filter(|text| !is_unset(text)) {
         None => Ok(None),

@@ -54,7 +54,7 @@ fn written(groups: &[Vec<Line>]) -> File {
     ]));
     let properties = WriterProperties::builder().build();
     let mut file = Groups::new(tempfile::tempfile().unwrap(), schema, properties).unwrap();
-    let (mut chunks, mut press) = (chunks(), Press::new().unwrap());
+    let (mut chunks, mut press) = (chunks(), Press::of_texts().unwrap());
     for lines in groups {
         for (word, text, figure, whole, real, truth) in lines {
             let [a, b, c, d, e, f] = &mut chunks[..] else { panic!() };

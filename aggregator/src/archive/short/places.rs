@@ -188,15 +188,18 @@ impl Stretch {
     }
 }
 
-/// Stretches of the row of a step that, side by side, often say what the row above says.
-#[derive(Clone, Debug)]
+/// A stretch of the row of a step, and how far it and those behind it often say, all together, what the
+/// row above says.
+#[derive(Clone, Copy, Debug)]
 pub struct Bundle {
-    /// The place of the last field.
+    /// The stretch.
+    pub stretch: Stretch,
+    /// How many stretches; 1 if it is by itself.
+    pub stretches: usize,
+    /// The place of their last field.
     pub last: usize,
     /// How many fields they have.
     pub count: usize,
-    /// Which they are.
-    pub stretches: Vec<Stretch>,
 }
 
 /// Fields of a step that often are all the same as in the job's own row, or none is.
@@ -277,16 +280,19 @@ fn bundles(fields: &[Field], stretches: &[Stretch], groups: &[&[Field]]) -> Vec<
         groups.iter().any(|group| fields.iter().all(|field| group.contains(field)))
     };
     let mut bundles: Vec<Bundle> = Vec::new();
+    // Where the first stretch of the group stands that may go on.
+    let mut head = 0;
     for stretch in stretches {
         let (last, count) = (stretch.last, stretch.count());
-        let goes_on = |bundle: &Bundle| is_group(bundle.last + 1 - bundle.count, last);
-        match bundles.last_mut().filter(|bundle| goes_on(bundle)) {
-            Some(bundle) => {
-                (bundle.last, bundle.count) = (last, bundle.count + count);
-                bundle.stretches.push(*stretch);
+        let alone = Bundle { stretch: *stretch, stretches: 1, last, count };
+        match bundles.get_mut(head).filter(|head| is_group(head.stretch.first, last)) {
+            Some(head) => {
+                head.stretches += 1;
+                (head.last, head.count) = (last, head.count + count);
             }
-            None => bundles.push(Bundle { last, count, stretches: vec![*stretch] }),
+            None => head = bundles.len(),
         }
+        bundles.push(alone);
     }
     bundles
 }

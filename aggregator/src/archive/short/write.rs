@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use steward_common::alike::same;
 use steward_common::slurm::number::digits;
 use steward_common::slurm::sacct::{DELIMITER, Row};
 use steward_common::slurm::tres::comma;
@@ -9,7 +10,6 @@ use steward_common::slurm::tres::comma;
 use super::figures::pack;
 use super::places::{Known, Places, Way};
 use super::{ABOVE, FIRST, KEY, LEFT, NONE, OWN, PHRASES, Phrases, ROW, WROTE};
-use crate::archive::alike::same;
 use crate::archive::raw::Key;
 
 /// Whether a row holds one of the marks: then the rows cannot be said short.
@@ -125,21 +125,19 @@ impl<'w> Writing<'w> {
     /// Writes the job's own row.
     fn first(&mut self, phrases: &mut [Vec<u8>; PHRASES]) {
         let row = self.first;
-        let (mut next, ends) = (row.span().start, row.ends());
+        let mut line = Line::of(self.bytes, &row);
         for stretch in &self.places.job {
-            let start = next;
-            let end = ends.get(stretch.last).map_or(start, |end| *end as usize);
-            next = end + 1;
+            let end = line.end_of(stretch.last);
             let Some(phrase) = phrases.get_mut(stretch.phrase as usize) else { continue };
             match stretch.way {
-                Way::Phrase => phrase.extend_from_slice(self.with_delimiter(start..end)),
+                Way::Phrase => line.put(end, phrase),
                 Way::Own => {
                     mark(phrase, OWN, stretch.count());
-                    let text = self.with_delimiter(start..end);
-                    self.own(stretch.are_figures).extend_from_slice(text);
+                    line.put(end, self.own(stretch.are_figures));
                 }
-                Way::Look => self.look(&row, stretch.first, start..end, phrase),
+                Way::Look => self.look(&row, stretch.first, line.next..end, phrase),
             }
+            line.next = end + 1;
         }
     }
 
@@ -176,32 +174,34 @@ impl<'w> Writing<'w> {
         let bundles = if is_below_job { &places.below_job } else { &places.below_step };
         let mut line = Line::of(self.bytes, row);
         let mut above = Line::of(self.bytes, above);
-        for bundle in bundles {
-            if bundle.count > 1 && bundle.stretches.len() > 1 {
+        let mut rest = bundles.as_slice();
+        while let Some((bundle, behind)) = rest.split_first() {
+            rest = behind;
+            if bundle.stretches > 1 {
                 let (end, end_above) = (line.end_of(bundle.last), above.end_of(bundle.last));
                 // As many fields, and the same bytes: each is the same.
                 if line.is_alike(end, &above, end_above) {
                     mark(steps, ABOVE, bundle.count);
                     line.next = end + 1;
                     above.next = end_above + 1;
+                    rest = rest.get(bundle.stretches - 1..).unwrap_or_default();
                     continue;
                 }
             }
-            for stretch in &bundle.stretches {
-                let (end, end_above) = (line.end_of(stretch.last), above.end_of(stretch.last));
-                match stretch.way {
-                    Way::Phrase => steps.extend_from_slice(line.text(end)),
-                    Way::Own => {
-                        mark(steps, OWN, stretch.count());
-                        self.own(stretch.are_figures).extend_from_slice(line.text(end));
-                    }
-                    Way::Look if end == line.next => steps.push(DELIMITER),
-                    Way::Look if line.is_alike(end, &above, end_above) => mark(steps, ABOVE, 1),
-                    Way::Look => self.field(row, stretch.last, line.text(end), step, steps),
+            let stretch = bundle.stretch;
+            let (end, end_above) = (line.end_of(stretch.last), above.end_of(stretch.last));
+            match stretch.way {
+                Way::Phrase => line.put(end, steps),
+                Way::Own => {
+                    mark(steps, OWN, stretch.count());
+                    line.put(end, self.own(stretch.are_figures));
                 }
-                line.next = end + 1;
-                above.next = end_above + 1;
+                Way::Look if end == line.next => steps.push(DELIMITER),
+                Way::Look if line.is_alike(end, &above, end_above) => mark(steps, ABOVE, 1),
+                Way::Look => self.field(row, stretch.last, line.text(end), step, steps),
             }
+            line.next = end + 1;
+            above.next = end_above + 1;
         }
         steps.push(ROW);
     }
@@ -270,6 +270,9 @@ impl<'w> Writing<'w> {
     }
 }
 
+/// Bytes that are copied together.
+const TOGETHER: usize = 48;
+
 /// A row that is gone through from the front.
 struct Line<'b> {
     bytes: &'b [u8],
@@ -301,6 +304,21 @@ impl<'b> Line<'b> {
     fn is_alike(&self, end: usize, other: &Line<'_>, end_of_other: usize) -> bool {
         end.wrapping_sub(self.next) == end_of_other.wrapping_sub(other.next)
             && same(self.text(end), other.text(end_of_other))
+    }
+
+    /// Appends what the next fields say up to that end, with the delimiter behind them. For as few
+    /// bytes as most have, to copy more than are needed takes less time than to copy so many.
+    #[inline]
+    fn put(&self, end: usize, out: &mut Vec<u8>) {
+        let length = (end + 1).wrapping_sub(self.next);
+        match self.bytes.get(self.next..).and_then(<[u8]>::first_chunk::<TOGETHER>) {
+            Some(bytes) if length <= TOGETHER => {
+                let behind = out.len() + length;
+                out.extend_from_slice(bytes);
+                out.truncate(behind);
+            }
+            _ => out.extend_from_slice(self.text(end)),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One row of sacct: a line, or several if a name in it holds line ends.
 
 use super::field::{Field, Layout};
+use crate::alike::same;
 
 /// A whole row, cut into fields.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +25,8 @@ impl<'a> Row<'a> {
         }
         let row = Row { layout, text, start, ends };
         let id = row.at(layout.place(Field::JobIdRaw)?)?;
-        (!id.is_empty() && id == row.at(ends.len().checked_sub(1)?)?).then_some(row)
+        let last = row.at(ends.len().checked_sub(1)?)?;
+        (!id.is_empty() && same(id.as_bytes(), last.as_bytes())).then_some(row)
     }
 
     /// The row for which [`Row::new`] was asked before.
