@@ -244,7 +244,8 @@ pub(super) struct Chunk {
     levels: Option<Levels>,
     values: Values,
     rows: usize,
-    pages: Pages,
+    /// Apart, so that what is needed for each row is close together.
+    pages: Box<Pages>,
     /// Least, greatest and number of absent values, of columns by which is searched.
     range: Option<(Option<(i64, i64)>, u64)>,
 }
@@ -261,13 +262,7 @@ impl Chunk {
             Values::Reals(reals) => reals.reserve(rows),
             Values::Truths(truths) => truths.reserve(rows),
         }
-        Chunk {
-            levels,
-            values,
-            rows: 0,
-            pages: Pages::default(),
-            range: ranged.then_some((None, 0)),
-        }
+        Chunk { levels, values, rows: 0, pages: Box::default(), range: ranged.then_some((None, 0)) }
     }
 
     /// The same, but its pages are not compressed: they would not get much smaller.
@@ -453,8 +448,8 @@ impl Chunk {
             _ => {}
         }
         let are_plain = self.pages.are_plain;
-        let spare = std::mem::take(&mut self.pages).append(group, column, statistics)?;
-        self.pages = Pages { spare, are_plain, ..Pages::default() };
+        let spare = std::mem::take(&mut *self.pages).append(group, column, statistics)?;
+        *self.pages = Pages { spare, are_plain, ..Pages::default() };
         Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! that may hold one; only for jobs of which something is new, and only at four narrow columns.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::BuildHasherDefault;
 
 use arrow_select::filter::filter_record_batch;
 use roaring::RoaringBitmap;
@@ -14,6 +15,7 @@ use super::manifest::Entry;
 use super::part::kept;
 use super::processed::ProcessedWriter;
 use super::read::{RunKey, Table};
+use super::run_key::RunHasher;
 use super::shelf::at;
 use super::swap::swap;
 use super::{ArchiveError, Change, Part};
@@ -40,6 +42,8 @@ pub fn rank(change: &mut Change, cluster: &str, jobs: &RoaringBitmap) -> Result<
         return Ok(());
     }
     let mut runs: HashMap<u32, Vec<Standing>> = HashMap::new();
+    // Is asked for every row.
+    let is_wanted: HashSet<u32, BuildHasherDefault<RunHasher>> = several.iter().collect();
     for (part, entry) in parts.iter().filter(|(_, entry)| entry.may_hold(&several)) {
         let table = open(change, cluster, *part, *entry)?;
         let columns = ["job_id_raw", "submit_time", "restart", "collected_at"];
@@ -49,7 +53,9 @@ pub fn rank(change: &mut Change, cluster: &str, jobs: &RoaringBitmap) -> Result<
             let values = whole(&batch, "restart").zip(times(&batch, "collected_at"));
             for ((job, submit), (rank, collected)) in keys.zip(values) {
                 let job = job.and_then(|job| u32::try_from(job).ok());
-                if let (Some(job), Some(submit)) = (job.filter(|j| several.contains(*j)), submit) {
+                if let (Some(job), Some(submit)) =
+                    (job.filter(|job| is_wanted.contains(job)), submit)
+                {
                     let rank = rank.unwrap_or(0);
                     let standing = Standing { submit, part: *part, collected, rank };
                     runs.entry(job).or_default().push(standing);

@@ -41,23 +41,58 @@ pub fn digits(text: impl AsRef<[u8]>) -> Option<u64> {
     })
 }
 
+const fn each(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
 /// The number that eight digits are.
 #[inline]
 fn eight_digits(text: [u8; 8]) -> Option<u64> {
-    const fn each(byte: u8) -> u64 {
-        u64::from_le_bytes([byte; 8])
-    }
     let bytes = u64::from_le_bytes(text);
+    (not_digits(bytes) == 0).then(|| sum_of_eight(bytes))
+}
+
+/// Bits in the first byte that is no digit, and none in those before it.
+#[inline]
+fn not_digits(bytes: u64) -> u64 {
     // A digit has 3 in its upper half, and still has it with 6 more.
     let more = bytes.wrapping_add(each(6));
-    if bytes & each(0xf0) != each(0x30) || more & each(0xf0) != each(0x30) {
-        return None;
-    }
+    ((bytes ^ each(0x30)) | (more ^ each(0x30))) & each(0xf0)
+}
+
+/// The number that the lower halves of eight bytes are, of which each is less than ten.
+#[inline]
+fn sum_of_eight(bytes: u64) -> u64 {
     // Neighbours become numbers of two digits, those of four, those of eight; the first of them is
     // the lowest byte.
     let twos = (bytes & each(0x0f)).wrapping_mul(10 << 8 | 1) >> 8 & 0x00ff_00ff_00ff_00ff;
     let fours = twos.wrapping_mul(100 << 16 | 1) >> 16 & 0x0000_ffff_0000_ffff;
-    Some(fours.wrapping_mul(10_000 << 32 | 1) >> 32)
+    fours.wrapping_mul(10_000 << 32 | 1) >> 32
+}
+
+/// The number that the text begins with, and what stands behind it. `None` if it has more than fifteen
+/// digits or the text no eight bytes more: for lists in which neither is so.
+#[inline]
+pub(crate) fn leading(text: &[u8]) -> Option<(u64, &[u8])> {
+    let (first, rest) = text.split_first_chunk()?;
+    let (sum, count) = leading_digits(*first);
+    if count < 8 {
+        return (count > 0).then_some((sum, text.get(count..)?));
+    }
+    let (more, count) = leading_digits(*rest.first_chunk()?);
+    let scale = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000].get(count)?;
+    Some((sum * scale + more, rest.get(count..)?))
+}
+
+/// The number that the digits are with which the bytes begin, and how many those are.
+#[inline]
+fn leading_digits(text: [u8; 8]) -> (u64, usize) {
+    let bytes = u64::from_le_bytes(text);
+    let others = not_digits(bytes);
+    let count = others.trailing_zeros() as usize / 8;
+    // As many zeros before them as others are behind.
+    let padded = if count == 0 { 0 } else { bytes << (64 - 8 * count) };
+    (sum_of_eight(padded), count)
 }
 
 /// `12`, `500M`, `1.50K`: a decimal number, and a letter for a power of 1024.
@@ -107,8 +142,23 @@ fn shift(letter: char) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{binary, canonical_u32, digits};
+    use super::{binary, canonical_u32, digits, leading};
     use proptest::prelude::*;
+
+    #[test]
+    fn a_number_that_something_follows() {
+        for number in [0, 7, 42, 1_234_567, 12_345_678, 123_456_789, 123_456_789_012_345] {
+            let text = format!("{number},pages=0,vmem=1");
+            assert_eq!(leading(text.as_bytes()), Some((number, &b",pages=0,vmem=1"[..])), "{text}");
+        }
+        assert_eq!(leading(b"007K,more than that"), Some((7, &b"K,more than that"[..])));
+        for text in
+            ["", "12", ",pages=0", "x1234567", "1234567890123456,pages=0,vmem=1", "12345678,"]
+        {
+            assert_eq!(leading(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(leading("1\u{e9}\u{fffd}789".as_bytes()).map(|(number, _)| number), Some(1));
+    }
 
     #[test]
     fn binary_numbers() {

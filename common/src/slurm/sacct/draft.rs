@@ -165,8 +165,12 @@ impl<'a> Draft<'a> {
         if let Some(cpu) = odd.cpu(row) {
             self.steps_cpu = Some(self.steps_cpu.unwrap_or_default().saturating_add(cpu));
         }
-        let used = tres::amounts(row.get(Field::TresUsageInTot), ["mem", "fs/disk"]);
-        let [memory, read] = used.map(|used| odd.read(Field::TresUsageInTot, used).flatten());
+        let used = row.get(Field::TresUsageInTot);
+        let [memory, read] = match tres::usual_usage(used) {
+            Some(amounts) => amounts.map(Some),
+            None => tres::amounts(used, ["mem", "fs/disk"])
+                .map(|used| odd.read(Field::TresUsageInTot, used).flatten()),
+        };
         let memory = odd.memory(row, memory);
         // The extern step holds a process that only waits, not the job's work.
         if row.id().1 == Some("extern") {
@@ -262,7 +266,9 @@ pub type Family = (Option<u32>, Option<u32>, Option<u32>, Option<u32>);
 /// The array or heterogeneous job in `100_7`, `100_[1-9]`, `100+1`.
 #[must_use]
 pub fn family(id: &str) -> Family {
-    let end = id.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(id.len());
+    let Some(end) = id.bytes().position(|byte| !byte.is_ascii_digit()) else {
+        return (None, None, None, None);
+    };
     let (job, rest) = (id.get(..end).and_then(canonical_u32), id.get(end..).unwrap_or_default());
     match (rest.strip_prefix('_'), rest.strip_prefix('+')) {
         (Some(task), _) => (job, canonical_u32(task), None, None),
@@ -333,8 +339,10 @@ impl Oddities {
 
     fn exit(&mut self, row: &Row<'_>) -> (Option<u32>, Option<u32>) {
         let text = row.get(Field::ExitCode);
-        if text.is_empty() {
-            return (None, None);
+        match text {
+            "" => return (None, None),
+            "0:0" => return (Some(0), Some(0)),
+            _ => {}
         }
         let read = || {
             let (code, signal) = text.split_once(':')?;
