@@ -18,8 +18,17 @@ pub fn same(one: &[u8], other: &[u8]) -> bool {
         4..8 => has_ends::<4>(one, other),
         8..=16 => has_ends::<8>(one, other),
         17..=32 => has_ends::<16>(one, other),
+        33..=64 => has_ends::<32>(one, other),
         _ => one.last() == other.last() && one == other,
     }
+}
+
+/// What stands behind the beginning, if the text begins so.
+#[inline]
+#[must_use]
+pub fn behind<'a>(text: &'a [u8], beginning: &[u8]) -> Option<&'a [u8]> {
+    let (start, rest) = text.split_at_checked(beginning.len())?;
+    same(start, beginning).then_some(rest)
 }
 
 /// Whether two texts begin and end with the same bytes, so many of them.
@@ -30,11 +39,18 @@ fn has_ends<const N: usize>(one: &[u8], other: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::same;
+    use super::{behind, same};
+
+    #[test]
+    fn what_stands_behind_is_told_of_texts_that_begin_so() {
+        assert_eq!(behind(b"70.batch", b"70"), Some(&b".batch"[..]));
+        assert_eq!(behind(b"70", b"70"), Some(&b""[..]));
+        assert_eq!((behind(b"7", b"70"), behind(b"71.0", b"70")), (None, None));
+    }
 
     #[test]
     fn texts_are_the_same_if_all_their_bytes_are() {
-        for length in 0..80 {
+        for length in 0..140 {
             let one = vec![b'a'; length];
             assert!(same(&one, &one.clone()));
             assert!(!same(&one, &vec![b'a'; length + 1]));

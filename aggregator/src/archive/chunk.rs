@@ -195,14 +195,16 @@ impl Levels {
     #[inline]
     fn push(&mut self, rows: usize, there: bool) {
         let there = u8::from(there);
-        if !self.listed.is_empty() {
-            self.listed.push(there);
-        } else if rows == 0 {
-            self.alike = there;
-        } else if there != self.alike {
-            self.listed.resize(rows, self.alike);
-            self.listed.push(there);
+        if there == self.alike && self.listed.is_empty() {
+            return;
         }
+        if rows == 0 {
+            self.alike = there;
+            return;
+        }
+        // Those before it, if they are not there yet.
+        self.listed.resize(rows, self.alike);
+        self.listed.push(there);
     }
 
     /// Appends those of so many rows, with their length before them.

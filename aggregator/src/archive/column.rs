@@ -3,7 +3,7 @@
 //! The first 23 have the names that archives of slurm-usage use; sizes with `mb` and `gb` in their
 //! names are MiB and GiB, as there. A value that nobody measured is null, never 0.
 
-use steward_common::job::{Run, Source};
+use steward_common::job::{AgentUse, Run, Source};
 use steward_common::limit::Limit;
 use steward_common::slurm::duration::TimeLimit;
 use steward_common::time::Timestamp;
@@ -89,6 +89,10 @@ fn capped(per_cent: Option<f64>) -> Option<f64> {
     per_cent.map(|value| value.min(100.0))
 }
 
+fn agent<'a>(stored: &'a Stored<'_>) -> Option<&'a AgentUse> {
+    stored.run.agent.as_ref()
+}
+
 macro_rules! kind {
     (text) => {
         Kind::Text
@@ -123,18 +127,18 @@ macro_rules! columns {
         pub fn put(stored: &Stored<'_>, row: &mut impl Row) {
             $(
                 let $stored = stored;
-                row.$kind((|| $value)());
+                row.$kind($value);
             )*
         }
     };
 }
 
 columns! {
-    "job_id": text, Many, |s| Some(&*s.run.shown_id);
-    "user": text, Few, |s| Some(&*s.run.user);
-    "job_name": text, Few, |s| Some(&*s.run.name);
-    "partition": text, Few, |s| Some(&*s.run.partition);
-    "state": text, Few, |s| Some(&*s.run.state);
+    "job_id": text, Many, |s| Some(&s.run.shown_id);
+    "user": text, Few, |s| Some(&s.run.user);
+    "job_name": text, Few, |s| Some(&s.run.name);
+    "partition": text, Few, |s| Some(&s.run.partition);
+    "state": text, Few, |s| Some(&s.run.state);
     "submit_time": time, Many, |s| Some(s.run.submit);
     "start_time": time, Many, |s| s.run.start;
     "end_time": time, Many, |s| s.run.end;
@@ -185,12 +189,12 @@ columns! {
     "disk_written_bytes": whole, Many, |s| large(s.run.disk_written);
     "energy_joules": whole, Many, |s| large(s.run.energy);
     "steps": whole, Few, |s| small(s.run.steps);
-    "gpu_used_seconds": real, Many, |s| s.run.agent.as_ref()?.gpu_seconds;
-    "io_read_bytes": whole, Many, |s| large(s.run.agent.as_ref()?.read_bytes);
-    "io_written_bytes": whole, Many, |s| large(s.run.agent.as_ref()?.written_bytes);
-    "agent_coverage": real, Many, |s| s.run.agent.as_ref()?.coverage;
+    "gpu_used_seconds": real, Many, |s| agent(s).and_then(|agent| agent.gpu_seconds);
+    "io_read_bytes": whole, Many, |s| large(agent(s).and_then(|agent| agent.read_bytes));
+    "io_written_bytes": whole, Many, |s| large(agent(s).and_then(|agent| agent.written_bytes));
+    "agent_coverage": real, Many, |s| agent(s).and_then(|agent| agent.coverage);
     "admin_comment": text, Many, |s| some(&s.run.admin_comment);
-    "cluster": text, Few, |s| Some(&*s.run.cluster);
+    "cluster": text, Few, |s| Some(&s.run.cluster);
     "collected_at": time, Few, |s| Some(s.collected);
     "row_digest": whole, Many, |s| Some(i64::from(s.digest));
 }

@@ -301,3 +301,6 @@ fn all_of(phrases: [Option<&[u8]>; PHRASES]) -> Option<Phrases<'_>> {
     let [who, how, asked, steps] = phrases;
     Some([who?, how?, asked?, steps?])
 }
+
+#[cfg(test)]
+mod tests;

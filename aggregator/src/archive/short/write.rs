@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use steward_common::alike::same;
+use steward_common::alike::{behind, same};
 use steward_common::slurm::number::digits;
 use steward_common::slurm::sacct::{DELIMITER, Row};
 use steward_common::slurm::tres::comma;
@@ -85,7 +85,7 @@ fn rows_into<'r>(
     let id = (key.job.is_some() && number(id) == key.job.map(i64::from)).then_some(id);
     let mut above = first;
     for row in rows {
-        let step = id.and_then(|id| writing.at(&row, places.id).strip_prefix(id));
+        let step = id.and_then(|id| behind(writing.at(&row, places.id), id));
         let step = step.and_then(|step| step.strip_prefix(b"."));
         writing.step(&row, &above, step.filter(|step| !step.is_empty()), steps);
         above = row;
@@ -145,7 +145,7 @@ impl<'w> Writing<'w> {
         let text = self.text(field.clone());
         if text.is_empty() {
             phrase.push(DELIMITER);
-        } else if self.places.repeats(place) && self.at(row, place.checked_sub(1)) == text {
+        } else if self.places.repeats(place) && same(self.at(row, place.checked_sub(1)), text) {
             mark(phrase, LEFT, 1);
         } else if self.places.said(self.key, place).is_some_and(|said| number(text) == Some(said)) {
             mark(phrase, KEY, 1);
@@ -234,17 +234,18 @@ impl<'w> Writing<'w> {
             Known::Left => is_left().then_some(LEFT),
             Known::Shown if is_left() => Some(LEFT),
             Known::Shown => {
-                let rest = text.strip_prefix(first(self.places.shown));
+                let rest = behind(text, first(self.places.shown));
                 let rest = rest.and_then(|rest| rest.strip_prefix(b"."));
-                (rest.is_some() && rest == step).then_some(KEY)
+                rest.zip(step).filter(|(rest, step)| same(rest, step)).map(|_| KEY)
             }
             Known::Submit => same(text, first(self.places.start)).then_some(KEY),
             Known::Given => {
                 let given = first(self.places.given);
                 let billed = same(text, given).then_some(FIRST);
-                billed.or_else(|| (without_billing(given) == Some(text)).then_some(KEY))
+                let is_rest = |rest: &&[u8]| same(rest, text);
+                billed.or_else(|| without_billing(given).filter(is_rest).map(|_| KEY))
             }
-            Known::Name => (step == Some(text)).then_some(KEY),
+            Known::Name => step.filter(|step| same(step, text)).map(|_| KEY),
             Known::Used => {
                 let cpu = self.at(row, self.places.cpu);
                 let memory = self.at(row, self.places.memory);
@@ -351,8 +352,8 @@ pub(super) fn without_billing(given: &[u8]) -> Option<&[u8]> {
 /// Writes the figures of a usual list that `cpu` and `memory` do not say.
 fn put_usage(own: &mut Vec<u8>, figures: [&[u8]; 4], cpu: &[u8], memory: &[u8]) {
     let [used, disk, pages, virtual_memory] = figures;
-    let used = if used == cpu { b"" } else { used };
-    let virtual_memory = if virtual_memory == memory { b"" } else { virtual_memory };
+    let used = if same(used, cpu) { b"" } else { used };
+    let virtual_memory = if same(virtual_memory, memory) { b"" } else { virtual_memory };
     for (figure, behind) in [(used, b','), (disk, b','), (pages, b','), (virtual_memory, DELIMITER)]
     {
         own.extend_from_slice(figure);

@@ -305,7 +305,7 @@ impl Oddities {
     fn energy(&mut self, row: &Row<'_>) -> Option<u64> {
         let text = row.get(Field::Energy);
         // Without a sensor Slurm prints nothing, 0, or its "no value".
-        if matches!(text, "" | "0" | "18446744073709551614") {
+        if matches!(text.as_bytes(), b"" | b"0") || text == "18446744073709551614" {
             return None;
         }
         let joules = memory::size(text, Bare::Bytes).map(|size| size.map(Bytes::get));
