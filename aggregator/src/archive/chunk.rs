@@ -24,30 +24,43 @@ const LEVEL: i32 = 1;
 /// sixth quicker than the usual one, for three hundredths more.
 const HASH_LOG: u32 = 12;
 
-/// How far the compressor goes on where nothing repeats: with more than none it also leaves what does
-/// not repeat as it is. Packed numbers it would make a tenth smaller, in twice the time.
-const STRIDE_OF_NUMBERS: u32 = 2;
+/// What a page is made of, which decides how it is compressed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Matter {
+    /// Texts.
+    Texts,
+    /// Packed numbers: what does not repeat in them is left as it is. It would get a tenth smaller, in
+    /// twice the time.
+    Numbers,
+    /// What would not get smaller, or not by enough: it is not compressed at all.
+    Plain,
+}
+
+impl Matter {
+    /// How far the compressor goes on where nothing repeats. With none, as is usual, it goes step by step
+    /// and then writes what does not repeat with fewer bits; with any it does not.
+    fn stride(self) -> u32 {
+        match self {
+            Matter::Texts | Matter::Plain => 0,
+            Matter::Numbers => 2,
+        }
+    }
+}
 
 /// What compresses pages, one after the other.
 pub(super) struct Press {
     compressor: Compressor<'static>,
+    /// For what it is set.
+    matter: Matter,
     page: Vec<u8>,
     pressed: Vec<u8>,
 }
 
 impl Press {
-    /// For columns that are mostly text.
-    pub(super) fn of_texts() -> Result<Press> {
+    pub(super) fn new() -> Result<Press> {
         let mut compressor = Compressor::new(LEVEL)?;
         compressor.set_parameter(CParameter::HashLog(HASH_LOG))?;
-        Ok(Press { compressor, page: Vec::new(), pressed: Vec::new() })
-    }
-
-    /// For columns that are mostly numbers.
-    pub(super) fn of_numbers() -> Result<Press> {
-        let mut press = Press::of_texts()?;
-        press.compressor.set_parameter(CParameter::TargetLength(STRIDE_OF_NUMBERS))?;
-        Ok(press)
+        Ok(Press { compressor, matter: Matter::Texts, page: Vec::new(), pressed: Vec::new() })
     }
 
     /// How it compresses, for those who do it otherwise.
@@ -55,13 +68,17 @@ impl Press {
         Ok(Compression::ZSTD(ZstdLevel::try_new(LEVEL)?))
     }
 
-    /// The page that was put together, compressed unless it is to stay `plain`.
-    fn press(&mut self, plain: bool) -> Result<Bytes> {
+    /// The page that was put together, compressed as such a one is.
+    fn press(&mut self, matter: Matter) -> Result<Bytes> {
         let mut pressed = std::mem::take(&mut self.pressed);
         pressed.clear();
-        if plain {
+        if matter == Matter::Plain {
             pressed.extend_from_slice(&self.page);
             return Ok(Bytes::from(pressed));
+        }
+        if matter != self.matter {
+            self.compressor.set_parameter(CParameter::TargetLength(matter.stride()))?;
+            self.matter = matter;
         }
         pressed.reserve(zstd::zstd_safe::compress_bound(self.page.len()));
         self.compressor.compress_to_buffer(&self.page, &mut pressed)?;
@@ -107,10 +124,15 @@ impl Pages {
         Ok(i64::try_from(written.offset).unwrap_or(0))
     }
 
+    /// What a page counts as.
+    fn matter(&self, matter: Matter) -> Matter {
+        if self.are_plain { Matter::Plain } else { matter }
+    }
+
     /// Adds the dictionary that `press.page` holds, before all other pages.
-    fn dictionary(&mut self, press: &mut Press, count: usize) -> Result<()> {
+    fn dictionary(&mut self, press: &mut Press, matter: Matter, count: usize) -> Result<()> {
         let (encoding, num_values) = (Encoding::PLAIN, count as u32);
-        let buf = press.press(self.are_plain)?;
+        let buf = press.press(self.matter(matter))?;
         let pressed = buf.clone();
         let page = Page::DictionaryPage { buf, num_values, encoding, is_sorted: false };
         self.dictionary = Some(self.write(page, press.page.len())?);
@@ -120,8 +142,14 @@ impl Pages {
     }
 
     /// Adds the values that `press.page` holds, with their levels if there are any.
-    fn data(&mut self, press: &mut Press, encoding: Encoding, rows: usize) -> Result<()> {
-        let pressed = press.press(self.are_plain)?;
+    fn data(
+        &mut self,
+        press: &mut Press,
+        matter: Matter,
+        encoding: Encoding,
+        rows: usize,
+    ) -> Result<()> {
+        let pressed = press.press(self.matter(matter))?;
         let page = Page::DataPage {
             buf: pressed.clone(),
             num_values: rows as u32,
@@ -357,7 +385,7 @@ impl Chunk {
         self.rows
     }
 
-    /// How much text waits to be compressed.
+    /// How much text waits to be packed.
     pub(super) fn text_size(&self) -> usize {
         match &self.values {
             Values::Texts(_, bytes) => bytes.len(),
@@ -381,7 +409,11 @@ impl Chunk {
         // Nothing is known of nothing: such a page has only levels.
         let dictionary = dictionary.filter(|count| *count > 0);
         if let Some(count) = dictionary {
-            self.pages.dictionary(press, count)?;
+            let matter = match &self.values {
+                Values::Words(..) => Matter::Texts,
+                _ => Matter::Numbers,
+            };
+            self.pages.dictionary(press, matter, count)?;
             press.page.clear();
         }
         if let Some(levels) = &self.levels {
@@ -422,7 +454,11 @@ impl Chunk {
                 Encoding::PLAIN
             }
         };
-        self.pages.data(press, encoding, std::mem::take(&mut self.rows))?;
+        let matter = match &self.values {
+            Values::Texts(..) => Matter::Texts,
+            _ => Matter::Numbers,
+        };
+        self.pages.data(press, matter, encoding, std::mem::take(&mut self.rows))?;
         if let Some(levels) = &mut self.levels {
             levels.listed.clear();
         }

@@ -16,11 +16,13 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
-use super::chunk::{Chunk, Press};
+use super::chunk::{Chunk, MOST_ROWS, Press};
 
 /// Rows of a row group: enough for good dictionaries, few enough to bound memory, and not more
 /// than a day of a busy cluster has, so that more jobs need no more of it.
 pub(super) const ROWS: usize = 16_384;
+
+const _: () = assert!(ROWS <= MOST_ROWS, "a dictionary would have more values than numbers");
 
 /// How much is written to a file at a time. Left to itself `parquet` writes a few kilobytes.
 const WRITE: usize = 256 << 10;

@@ -181,10 +181,9 @@ impl Columns {
     fn new() -> Result<Columns, ArchiveError> {
         match SPARE.with_borrow_mut(Vec::pop) {
             Some(spare) => Ok(spare),
-            None => Ok(Columns {
-                chunks: COLUMNS.iter().map(chunk).collect(),
-                press: Press::of_numbers()?,
-            }),
+            None => {
+                Ok(Columns { chunks: COLUMNS.iter().map(chunk).collect(), press: Press::new()? })
+            }
         }
     }
 }

@@ -136,21 +136,14 @@ fn several(
             numbers.extend(found.map(|job| u32::try_from(job).unwrap_or(0)));
         }
         // All of a file at once: to look for each by itself takes four times as long.
-        let (here, twice) = in_order(&mut numbers);
-        several |= twice;
+        numbers.sort_unstable();
+        let pairs = numbers.iter().zip(numbers.iter().skip(1));
+        several.extend(pairs.filter(|(one, next)| one == next).map(|(one, _)| *one));
+        let here: RoaringBitmap = numbers.iter().copied().collect();
         several |= &once & &here;
         once |= here;
     }
     Ok(several & jobs)
-}
-
-/// The numbers as a set, and those among them that stand there more than once.
-pub fn in_order(numbers: &mut Vec<u32>) -> (RoaringBitmap, RoaringBitmap) {
-    numbers.sort_unstable();
-    let pairs = numbers.iter().zip(numbers.iter().skip(1));
-    let twice = pairs.filter(|(one, next)| one == next).map(|(one, _)| *one).collect();
-    numbers.dedup();
-    (numbers.iter().copied().collect(), twice)
 }
 
 fn rewrite(

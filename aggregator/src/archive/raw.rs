@@ -1,7 +1,7 @@
 //! `raw`: every row as sacct gave it, with the few columns by which it is found again.
 //!
 //! Fifty columns of text would cost several times the work. The rows of a run are written
-//! [`short`]: what many runs say alike once, the rest as text.
+//! [`short`]: what many runs say alike once, the rest as text and figures.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -32,7 +32,7 @@ const PAGE_BYTES: usize = 512 << 10;
 /// About as many runs as have so much text.
 const ROWS: usize = 16 << 10;
 
-/// Text of a row group: of this much, compressed, is in memory at most. A day of a busy cluster has
+/// Text and packed figures of a row group: so much, the text of it compressed, is in memory at most. A day of a busy cluster has
 /// more, so that twice the jobs need no more memory.
 pub(super) const ROW_GROUP_BYTES: usize = 5 << 20;
 
@@ -178,7 +178,7 @@ impl Columns {
                 text(true).plain(),
                 text(false),
             ],
-            press: Press::of_texts()?,
+            press: Press::new()?,
             scratch: Scratch::default(),
         })
     }

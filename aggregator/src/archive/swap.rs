@@ -39,7 +39,7 @@ pub(super) fn swap<W: Write + Send>(
             writer.append_key_value_metadata(pair.clone());
         }
     }
-    let mut press = Press::of_numbers()?;
+    let mut press = Press::new()?;
     let mut rest = numbers;
     for group in metadata.row_groups() {
         let rows = usize::try_from(group.num_rows()).unwrap_or(usize::MAX);
@@ -78,7 +78,8 @@ fn copy<W: Write + Send>(
             return Err(ParquetError::General(format!("{column} has no whole numbers")).into());
         }
         let values = Values::Figures(Vec::new(), Numbers::default());
-        let mut new = Chunk::new(values, numbers.len(), true, false);
+        let may_lack = chunk.column_descr().max_def_level() > 0;
+        let mut new = Chunk::new(values, numbers.len(), may_lack, false);
         numbers.iter().for_each(|number| new.whole(*number));
         new.append(press, out, chunk.column_descr_ptr())?;
     }

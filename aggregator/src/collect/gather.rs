@@ -18,7 +18,7 @@ use crate::archive::manifest::Forgotten;
 use crate::archive::part::PartWriter;
 use crate::archive::raw::{Form, Key, RawWriter};
 use crate::archive::read::{RunKey, RunSet, Table};
-use crate::archive::{ArchiveError, Day, Part, agent, ranks};
+use crate::archive::{ArchiveError, Day, Part, agent};
 use crate::source::slurm::lines::{Job, Piece};
 use crate::source::slurm::sacct::Failure;
 
@@ -463,11 +463,13 @@ impl<'c> Gather<'c> {
                 parts.insert(part, writer.finish(|_| true)?);
             }
         }
+        // A set is quickly made of numbers in their order.
+        self.jobs.sort_unstable();
         let raw = if self.raw.rows() > 0 { Some(self.raw.finish()?) } else { None };
         Ok(Gathered {
             parts,
             raw,
-            jobs: ranks::in_order(&mut self.jobs).0,
+            jobs: self.jobs.into_iter().collect(),
             broken: self.broken,
             unseen,
             ended: self.ended,

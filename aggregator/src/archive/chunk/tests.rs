@@ -43,6 +43,11 @@ fn chunks() -> Vec<Chunk> {
 }
 
 fn written(groups: &[Vec<Line>]) -> File {
+    written_by(groups, chunks(), usize::MAX)
+}
+
+/// The groups, with pages of the texts and numbers that need no dictionary after so many rows.
+fn written_by(groups: &[Vec<Line>], mut chunks: Vec<Chunk>, page: usize) -> File {
     let field = |name, kind| Field::new(name, kind, true);
     let schema = Arc::new(Schema::new(vec![
         field("word", DataType::Utf8),
@@ -54,9 +59,9 @@ fn written(groups: &[Vec<Line>]) -> File {
     ]));
     let properties = WriterProperties::builder().build();
     let mut file = Groups::new(tempfile::tempfile().unwrap(), schema, properties).unwrap();
-    let (mut chunks, mut press) = (chunks(), Press::of_texts().unwrap());
+    let mut press = Press::new().unwrap();
     for lines in groups {
-        for (word, text, figure, whole, real, truth) in lines {
+        for (row, (word, text, figure, whole, real, truth)) in lines.iter().enumerate() {
             let [a, b, c, d, e, f] = &mut chunks[..] else { panic!() };
             a.text(word.as_deref().map(str::as_bytes));
             b.text(text.as_deref().map(str::as_bytes));
@@ -64,6 +69,11 @@ fn written(groups: &[Vec<Line>]) -> File {
             d.whole(*whole);
             e.real(*real);
             f.truth(*truth);
+            if row % page == page - 1 {
+                for chunk in [b, d, e, f] {
+                    chunk.page(&mut press).unwrap();
+                }
+            }
         }
         file.pack(&mut chunks, &mut press, None).unwrap();
     }
@@ -117,6 +127,24 @@ fn whatever_is_packed_is_read_again() {
             let case = format!("{rows} rows, {absent} % absent, {words} words");
             assert_eq!(read(written(&[first, second])), expected, "{case}");
         }
+    }
+}
+
+#[test]
+fn pages_and_columns_that_are_not_compressed_are_read_again() {
+    let mut random = Random(5);
+    for (page, absent) in [(1, 30), (7, 0), (64, 97), (100, 100)] {
+        let first = lines(&mut random, 500, absent, 40);
+        let second = lines(&mut random, 300, 100 - absent, 40);
+        let expected = [first.clone(), second.clone()].concat();
+        let plain = chunks().into_iter().map(Chunk::plain).collect();
+        let file = written_by(&[first, second], plain, page);
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file.try_clone().unwrap()).unwrap();
+        for group in reader.metadata().row_groups() {
+            let of_column = |column: &ColumnChunkMetaData| column.compression();
+            assert!(group.columns().iter().map(of_column).all(|c| c == Compression::UNCOMPRESSED));
+        }
+        assert_eq!(read(file), expected, "{page} rows a page, {absent} % absent");
     }
 }
 

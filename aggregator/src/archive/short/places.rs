@@ -46,14 +46,14 @@ const OWN: &[Field] = &[
     Field::SubmitLine,
 ];
 
-/// Of those, the ones that are figures.
+/// Of those, the ones that are figures. Which they are is part of the format: a file with packed figures
+/// is read by this list.
 const FIGURES: &[Field] = &[
     Field::Submit,
     Field::Eligible,
     Field::Start,
     Field::End,
     Field::Elapsed,
-    Field::Timelimit,
     Field::TotalCpu,
     Field::UserCpu,
     Field::SystemCpu,
@@ -112,9 +112,10 @@ pub enum Known {
     Given,
     /// It is the step.
     Name,
-    /// It is the usual list of what a step used; what other fields do not say is in the own text.
+    /// It is what stands to the left, or the usual list of what a step used; what other fields do not
+    /// say of it is among the figures.
     Used,
-    /// It is the usual list of what a step wrote, of which the figure is in the own text.
+    /// It is the usual list of what a step wrote, of which the figure is among the figures.
     Wrote,
 }
 
@@ -123,10 +124,10 @@ fn known(field: Field) -> Known {
         Field::JobIdRaw => Known::Id,
         Field::JobId => Known::Shown,
         Field::Submit => Known::Submit,
-        Field::Eligible | Field::Start | Field::TresUsageInMax => Known::Left,
+        Field::Eligible | Field::Start => Known::Left,
         Field::AllocTres => Known::Given,
         Field::JobName => Known::Name,
-        Field::TresUsageInTot => Known::Used,
+        Field::TresUsageInTot | Field::TresUsageInMax => Known::Used,
         Field::TresUsageOutTot => Known::Wrote,
         _ => Known::Nothing,
     }
@@ -137,7 +138,7 @@ fn known(field: Field) -> Known {
 pub enum Way {
     /// As they are, into their phrase.
     Phrase,
-    /// As they are, into the run's own text.
+    /// As they are, into what is the run's own.
     Own,
     /// With a look at what is known.
     Look,

@@ -160,9 +160,12 @@ impl<'r> Reading<'r> {
             }
             Known::Name => self.repeat(self.step_of_row()?),
             Known::Used => {
-                let at = |place: Option<usize>| self.out.get(self.said.get(place?)?.clone());
-                let (cpu, memory) = (at(self.places.cpu)?, at(self.places.memory)?);
-                let (cpu, memory) = (cpu.to_vec(), memory.to_vec());
+                // Where a layout lacks the field, nothing can be the same as it.
+                let at = |place: Option<usize>| {
+                    let said = place.and_then(|place| self.said.get(place)).cloned();
+                    said.and_then(|said| self.out.get(said)).unwrap_or_default().to_vec()
+                };
+                let (cpu, memory) = (at(self.places.cpu), at(self.places.memory));
                 let text = used(self.own(true)?, &cpu, &memory)?;
                 self.put(&text);
             }
@@ -231,25 +234,28 @@ fn several(count: u8) -> Option<usize> {
     count.checked_sub(NONE).map(usize::from)
 }
 
-/// The usual list of what a step used with these figures.
+/// The usual list of what a step used with these figures. Its memory is among them if it is another than
+/// the `memory` of the row.
 fn used(figures: &[u8], cpu: &[u8], memory: &[u8]) -> Option<Vec<u8>> {
     let figures: Vec<&[u8]> = figures.split(|byte| *byte == b',').collect();
-    let [used, disk, pages, virtual_memory] = figures[..] else { return None };
-    let or = |figure: &'_ [u8], other: &'_ [u8]| {
-        if figure.is_empty() { other.to_vec() } else { figure.to_vec() }
+    let (used, disk, peak, pages, virtual_memory) = match figures[..] {
+        [used, disk, pages, virtual_memory] => (used, disk, memory, pages, virtual_memory),
+        [used, disk, peak, pages, virtual_memory] => (used, disk, peak, pages, virtual_memory),
+        _ => return None,
     };
-    let (used, virtual_memory) = (or(used, cpu), or(virtual_memory, memory));
+    let used = if used.is_empty() { cpu } else { used };
+    let virtual_memory = if virtual_memory.is_empty() { peak } else { virtual_memory };
     let parts: [&[u8]; 10] = [
         b"cpu=",
-        &used,
+        used,
         b",energy=0,fs/disk=",
         disk,
         b",mem=",
-        memory,
+        peak,
         b",pages=",
         pages,
         b",vmem=",
-        &virtual_memory,
+        virtual_memory,
     ];
     Some(parts.concat())
 }

@@ -144,9 +144,19 @@ fn runs_that_differ_in_figures_alone_have_the_same_phrases() {
 }
 
 #[test]
+fn what_several_tasks_used_is_said_in_figures_too() {
+    let own = row("70", ["70", "", "1", "", "", "", "", "", ""]);
+    let all = "cpu=00:00:07,energy=0,fs/disk=12,mem=9000,pages=3,vmem=9000";
+    let one = "cpu=00:00:05,energy=0,fs/disk=8,mem=4096,pages=0,vmem=5000";
+    let step = row("70.0", ["70.0", "", "1", "", "", "00:00:07", "4096", all, one]);
+    let (phrases, text) = there_and_back(&[own, step]).unwrap();
+    assert!(phrases[3].ends_with("\x1a2\x1f\x1c\x1f\x1c\x1f\x1b"), "{phrases:?}");
+    assert!(text.contains("4096\x1f,12,9000,3,\x1f00:00:05,8,0,5000\x1f"), "{text:?}");
+}
+
+#[test]
 fn a_list_that_is_not_the_usual_one_is_kept_as_it_is() {
     for used in [
-        "cpu=00:00:07,energy=0,fs/disk=12,mem=4097,pages=0,vmem=4096",
         "cpu=00:00:07,energy=3,fs/disk=12,mem=4096,pages=0,vmem=4096",
         "cpu=00:00:07,energy=0,fs/disk=12,gres/gpumem=1,mem=4096,pages=0,vmem=4096",
         "cpu=00:00:07,energy=0,fs/disk=12,mem=4096,pages=0,vmem=4096,x=1",
@@ -264,4 +274,93 @@ fn any_rows_come_back_as_they_were() {
         said += u32::from(there_and_back(&rows).is_some());
     }
     assert_eq!(said, 3000);
+}
+
+/// A run of a job and a step of two tasks, with something in most fields.
+fn told() -> [String; 2] {
+    let own = [
+        (Field::Cluster, "lab"),
+        (Field::User, "ann"),
+        (Field::Uid, "1001"),
+        (Field::State, "COMPLETED"),
+        (Field::Submit, "1792195205"),
+        (Field::Eligible, "1792195205"),
+        (Field::Start, "1792195206"),
+        (Field::End, "1792195299"),
+        (Field::Elapsed, "93"),
+        (Field::Timelimit, "UNLIMITED"),
+        (Field::NodeList, "n[1-2]"),
+        (Field::ReqMem, "8G"),
+        (Field::AllocTres, "billing=2,cpu=2"),
+        (Field::TotalCpu, "01:02.003"),
+        (Field::Priority, "4711"),
+        (Field::JobName, "a name"),
+        (Field::WorkDir, "/home/ann"),
+    ];
+    let all = "cpu=00:01:02,energy=0,fs/disk=12,mem=9000,pages=3,vmem=9000";
+    let one = "cpu=00:00:40,energy=0,fs/disk=8,mem=5000K,pages=0,vmem=5100K";
+    let step = [
+        (Field::Cluster, "lab"),
+        (Field::State, "COMPLETED"),
+        (Field::Submit, "1792195206"),
+        (Field::Start, "1792195206"),
+        (Field::End, "1792195299"),
+        (Field::Elapsed, "93"),
+        (Field::AllocTres, "cpu=2"),
+        (Field::NTasks, "2"),
+        (Field::TotalCpu, "01:02.003"),
+        (Field::UserCpu, "01:01.000"),
+        (Field::MaxRss, "5000K"),
+        (Field::TresUsageInTot, all),
+        (Field::TresUsageInMax, one),
+        (Field::TresUsageOutTot, "energy=0,fs/disk=77"),
+        (Field::JobName, "0"),
+        (Field::SubmitLine, "srun -n2 ./a"),
+    ];
+    [full_row("70", &own), full_row("70.0", &step)]
+}
+
+/// The bytes are those that were written for it when the format was made: they must be read for years,
+/// whatever is written by then.
+#[test]
+fn what_was_written_by_an_earlier_program_is_read_as_it_was() {
+    let phrases: Phrases<'_> = [
+        b"lab\x1fann\x1f1001\x1f\x1f\x1f",
+        b"\x1c\x1f\x1d\x1f\x1f\x1fCOMPLETED\x1f\x1f\x1f\x1c\x1f\x1d\x1f\x1a\x1f\x1c\x1f\x1a\x1f\x1f\x1a\x1f\
+          \x1a\x1f\x1f\x1a3\x1f\x1f\x1f\x1f\x1f\x1a2\x1f\x1f\x1f\x1f\x1f\x1f\x1a5\x1f",
+        b"\x1f\x1f\x1f\x1f8G\x1f\x1fbilling=2,cpu=2\x1f",
+        b"\x1c0\x1f\x1d\x1flab\x1f\x1f\x1f\x1f\x1f\x1f\x1fCOMPLETED\x1f\x1f\x1f\x1c\x1f\x1f\x1e3\x1f\x1f\
+          \x1f\x1f\x1f\x1f\x1e2\x1f\x1f\x1f\x1c\x1f2\x1f\x1a4\x1f\x1c\x1f\x1c\x1f\x1c\x1f\x1f\x1f\x1f\
+          \x1f\x1f\x1f\x1f\x1c\x1f\x1f\x1f\x1f\x1a\x1f\x1b",
+    ];
+    let figures = b"q)\x91%`\x9f\xf3\x10\n\xe2\x00\xf3\xffO\x17\xf1\x10\n\xe2\x00\xf3\x10\n\xe1\x00\xf0_\x00\
+                    \xb0\x0f\xa0\x10\n\xc2!\x9c\x00\xc0\xc3\x0f\xa0\x00J\xc0\xc8\xc0\x15\x00\xfbw\xff";
+    let text = b"UNLIMITED\x1fn[1-2]\x1fa name\x1f/home/ann\x1f\x1f\x1f\x1fsrun -n2 ./a\x1f";
+    let short = Short { phrases, figures: Some(figures), text };
+    let key = Key { end: Some(Timestamp::new(1_792_195_299)), ..key() };
+    let (mut back, mut ends) = (Vec::new(), Vec::new());
+    read(&mut back, &mut ends, short, &key, &Places::of(&Layout::new(|_| true))).unwrap();
+    assert_eq!(String::from_utf8(back).unwrap(), told().join("\n") + "\n");
+}
+
+#[test]
+fn layouts_that_lack_what_a_list_is_compared_with_come_back_too() {
+    for lacking in [Field::TotalCpu, Field::MaxRss] {
+        let layout = Layout::new(|field| field != lacking);
+        let rows = told().map(|row| {
+            let place = Field::ALL.iter().position(|field| *field == lacking).unwrap();
+            let fields = row.split('\x1f').enumerate().filter(|(at, _)| *at != place);
+            fields.map(|(_, field)| field).collect::<Vec<_>>().join("\x1f")
+        });
+        assert!(there_and_back_of(&layout, &rows).is_some(), "{lacking:?}");
+    }
+}
+
+#[test]
+fn what_else_a_step_wrote_is_no_figure() {
+    let layout = Layout::new(|_| true);
+    let wrote = "energy=0,fs/disk=12,fs/lustre=34";
+    let rows = [full_row("70", &[]), full_row("70.0", &[(Field::TresUsageOutTot, wrote)])];
+    let (phrases, text) = there_and_back_of(&layout, &rows).unwrap();
+    assert!(phrases[3].contains('\x1a') && text.contains(wrote), "{phrases:?} {text:?}");
 }

@@ -246,18 +246,22 @@ impl<'w> Writing<'w> {
                 billed.or_else(|| without_billing(given).filter(is_rest).map(|_| KEY))
             }
             Known::Name => step.filter(|step| same(step, text)).map(|_| KEY),
+            Known::Used if is_left() => Some(LEFT),
             Known::Used => {
                 let cpu = self.at(row, self.places.cpu);
                 let memory = self.at(row, self.places.memory);
-                usage(text, memory).map(|figures| {
+                usage(text).map(|figures| {
                     put_usage(self.own(true), figures, cpu, memory);
                     KEY
                 })
             }
-            Known::Wrote => field.strip_prefix(WROTE).map(|figure| {
-                self.own(true).extend_from_slice(figure);
-                KEY
-            }),
+            Known::Wrote => {
+                let figure = field.strip_prefix(WROTE).filter(|figure| comma(figure).is_none());
+                figure.map(|figure| {
+                    self.own(true).extend_from_slice(figure);
+                    KEY
+                })
+            }
         };
         if let Some(found) = found {
             mark(steps, found, 1);
@@ -349,32 +353,34 @@ pub(super) fn without_billing(given: &[u8]) -> Option<&[u8]> {
     rest.get(comma + 1..)
 }
 
-/// Writes the figures of a usual list that `cpu` and `memory` do not say.
-fn put_usage(own: &mut Vec<u8>, figures: [&[u8]; 4], cpu: &[u8], memory: &[u8]) {
-    let [used, disk, pages, virtual_memory] = figures;
-    let used = if same(used, cpu) { b"" } else { used };
-    let virtual_memory = if same(virtual_memory, memory) { b"" } else { virtual_memory };
-    for (figure, behind) in [(used, b','), (disk, b','), (pages, b','), (virtual_memory, DELIMITER)]
-    {
+/// Writes the figures of a usual list that `cpu` and `memory`, of the same row, do not say. Its own
+/// memory is said only if it is another; virtual memory is empty if it is as much.
+fn put_usage(own: &mut Vec<u8>, figures: [&[u8]; 5], cpu: &[u8], memory: &[u8]) {
+    let [used, disk, peak, pages, virtual_memory] = figures;
+    let mut put = |figure: &[u8], behind: u8| {
         own.extend_from_slice(figure);
         own.push(behind);
+    };
+    put(if same(used, cpu) { b"" } else { used }, b',');
+    put(disk, b',');
+    if !same(peak, memory) {
+        put(peak, b',');
     }
+    put(pages, b',');
+    put(if same(virtual_memory, peak) { b"" } else { virtual_memory }, DELIMITER);
 }
 
-/// The figures of a list of what a step used (CPU, disk, pages, virtual memory) that is
-/// `cpu=…,energy=0,fs/disk=…,mem=M,pages=…,vmem=…` with this `M`; `None` if it is another.
-fn usage<'b>(list: &'b [u8], memory: &[u8]) -> Option<[&'b [u8]; 4]> {
-    let figure = |text: &'b [u8]| {
+/// The figures of a list of what a step used that is `cpu=…,energy=0,fs/disk=…,mem=…,pages=…,vmem=…`;
+/// `None` if it is another.
+fn usage(list: &[u8]) -> Option<[&[u8]; 5]> {
+    fn figure(text: &[u8]) -> Option<(&[u8], &[u8])> {
         text.split_at_checked(comma(text)?).filter(|(figure, _)| !figure.is_empty())
-    };
+    }
     let (cpu, rest) = figure(list.strip_prefix(b"cpu=")?)?;
     let (disk, rest) = figure(rest.strip_prefix(b",energy=0,fs/disk=")?)?;
-    let (peak, rest) = rest.strip_prefix(b",mem=")?.split_at_checked(memory.len())?;
+    let (memory, rest) = figure(rest.strip_prefix(b",mem=")?)?;
     let (pages, rest) = figure(rest.strip_prefix(b",pages=")?)?;
     let virtual_memory = rest.strip_prefix(b",vmem=")?;
-    let is_usual = !virtual_memory.is_empty()
-        && !memory.is_empty()
-        && same(peak, memory)
-        && comma(virtual_memory).is_none();
-    is_usual.then_some([cpu, disk, pages, virtual_memory])
+    let is_usual = !virtual_memory.is_empty() && comma(virtual_memory).is_none();
+    is_usual.then_some([cpu, disk, memory, pages, virtual_memory])
 }
