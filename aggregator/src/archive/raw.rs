@@ -34,7 +34,7 @@ const ROWS: usize = 16 << 10;
 
 /// Text and packed figures of a row group: so much, the text of it compressed, is in memory at most. A day of a busy cluster has
 /// more, so that twice the jobs need no more memory.
-pub(super) const ROW_GROUP_BYTES: usize = 5 << 20;
+pub(super) const ROW_GROUP_BYTES: usize = 3 << 20;
 
 /// What the text of a raw row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,6 +25,9 @@ use crate::source::slurm::sacct::Failure;
 /// Odd values of which an example is kept.
 pub(super) const EXAMPLES: usize = 5;
 
+/// Numbers of jobs that are added to the set of them together: in their order that is quick.
+const LATEST: usize = 4096;
+
 /// What a part of a collection has seen. A part that is gathered again begins from nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
@@ -92,7 +95,9 @@ pub struct Gather<'c> {
     parts: BTreeMap<Part, PartWriter>,
     raw: RawWriter<NamedTempFile>,
     measurements: Measurements<'c>,
-    jobs: Vec<u32>,
+    jobs: RoaringBitmap,
+    /// Those that came last and are not among them yet.
+    latest: Vec<u32>,
     ended: Vec<RunKey>,
     broken: Vec<Broken>,
     open_since: Option<Timestamp>,
@@ -117,7 +122,8 @@ impl<'c> Gather<'c> {
             parts: BTreeMap::new(),
             raw,
             measurements,
-            jobs: Vec::new(),
+            jobs: RoaringBitmap::new(),
+            latest: Vec::new(),
             ended: Vec::new(),
             broken: Vec::new(),
             open_since: None,
@@ -324,12 +330,21 @@ impl<'c> Gather<'c> {
         }
         if !known || seen_better {
             // Its rank is found anew.
-            self.jobs.push(run.job.get());
+            self.latest.push(run.job.get());
+            if self.latest.len() == LATEST {
+                self.settle();
+            }
         }
         if !known {
             self.counts.runs += 1;
         }
         Ok(!known)
+    }
+
+    /// Adds the latest numbers of jobs to the others.
+    fn settle(&mut self) {
+        self.latest.sort_unstable();
+        self.jobs.extend(self.latest.drain(..));
     }
 
     /// Keeps what agents measured of a run as it is.
@@ -453,6 +468,7 @@ impl<'c> Gather<'c> {
     /// # Errors
     /// If they cannot be written.
     pub fn finish(mut self, all_open: bool) -> Result<Gathered, ArchiveError> {
+        self.settle();
         let mut parts = BTreeMap::new();
         let mut unseen = Vec::new();
         for (part, writer) in self.parts {
@@ -463,13 +479,11 @@ impl<'c> Gather<'c> {
                 parts.insert(part, writer.finish(|_| true)?);
             }
         }
-        // A set is quickly made of numbers in their order.
-        self.jobs.sort_unstable();
         let raw = if self.raw.rows() > 0 { Some(self.raw.finish()?) } else { None };
         Ok(Gathered {
             parts,
             raw,
-            jobs: self.jobs.into_iter().collect(),
+            jobs: self.jobs,
             broken: self.broken,
             unseen,
             ended: self.ended,
