@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 use super::cells::{times, whole};
 use super::column::Stored;
 use super::processed::ProcessedWriter;
-use super::read::{Known, RunKey, RunMap, RunSet, Table};
+use super::read::{Known, RunKey, RunList, RunSet, Table};
 use super::run_key::Seen;
 use super::shelf::Shelf;
 use super::{ArchiveError, carry, measured, stand_in};
@@ -24,7 +24,7 @@ const BETTER: f64 = 0.001;
 pub struct PartWriter {
     existing: Option<Table>,
     /// Runs that are in the archive.
-    known: RunMap<Known>,
+    known: RunList<Known>,
     writer: ProcessedWriter<NamedTempFile>,
     new: Seen,
     /// What agents measured of runs that are in the archive; read when it is needed.
@@ -45,9 +45,9 @@ impl PartWriter {
         generation: u64,
         existing: Option<Table>,
     ) -> Result<PartWriter, ArchiveError> {
-        let known = existing.as_ref().map_or(Ok(RunMap::default()), Table::runs)?;
+        let known = existing.as_ref().map_or(Ok(RunList::default()), Table::runs)?;
         let writer = ProcessedWriter::new(shelf.scratch()?, generation)?;
-        let has_stand_ins = known.keys().any(|(job, _)| stand_in::is(*job));
+        let has_stand_ins = known.keys().any(|(job, _)| stand_in::is(job));
         let (new, shown) = (Seen::default(), HashSet::new());
         Ok(PartWriter { existing, known, writer, new, measured: None, has_stand_ins, shown })
     }
@@ -55,7 +55,7 @@ impl PartWriter {
     /// Whether the archive has this run.
     #[must_use]
     pub fn knows(&self, key: RunKey) -> bool {
-        self.known.contains_key(&key)
+        self.known.get(key).is_some()
     }
 
     /// Whether the archive has this run with these very rows.
@@ -114,7 +114,7 @@ impl PartWriter {
     }
 
     fn known(&self, key: RunKey) -> Option<&Known> {
-        self.known.get(&key).filter(|_| !self.new.contains(key))
+        self.known.get(key).filter(|_| !self.new.contains(key))
     }
 
     /// Adds a run, in place of an older version of it. A run that comes twice stays as it came
@@ -156,7 +156,7 @@ impl PartWriter {
 
     /// The runs that were there and have not come again.
     pub fn unseen(&self) -> impl Iterator<Item = RunKey> {
-        self.known.keys().filter(|key| !self.new.contains(**key)).copied()
+        self.known.keys().filter(|key| !self.new.contains(*key))
     }
 
     /// Whether anything was added.
@@ -175,7 +175,7 @@ impl PartWriter {
         keep: impl Fn(RunKey) -> bool,
     ) -> Result<(NamedTempFile, u64), ArchiveError> {
         // It is needed no more, and rows that are carried need room.
-        self.known = RunMap::default();
+        self.known = RunList::default();
         if let Some(existing) = &self.existing {
             if self.has_stand_ins && !self.shown.is_empty() {
                 carry::shown(existing, |key, id| {

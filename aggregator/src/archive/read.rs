@@ -20,7 +20,7 @@ use steward_common::time::Timestamp;
 use super::ArchiveError;
 use super::cells::{real, times, whole};
 use super::processed::GENERATION;
-pub use super::run_key::{RunKey, RunMap, RunSet};
+pub use super::run_key::{RunKey, RunList, RunSet};
 use super::unpack::Groups;
 
 /// Rows that are decoded at a time: half a row group, so that no batch has rows of two, whose
@@ -330,11 +330,11 @@ impl Table {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn runs(&self) -> Result<RunMap<Known>, ArchiveError> {
+    pub fn runs(&self) -> Result<RunList<Known>, ArchiveError> {
         const COLUMNS: [&str; 5] =
             ["job_id_raw", "submit_time", "row_digest", "agent_coverage", "gpu_used_seconds"];
         let rows = usize::try_from(self.rows()).unwrap_or(0);
-        let mut runs = RunMap::with_capacity_and_hasher(rows, Default::default());
+        let mut runs = Vec::with_capacity(rows);
         for batch in self.batches(Some(&COLUMNS), false)? {
             let batch = batch?;
             let (jobs, submits) = (whole(&batch, "job_id_raw"), times(&batch, "submit_time"));
@@ -347,11 +347,11 @@ impl Table {
                     #[allow(clippy::cast_possible_truncation, reason = "a share, to compare")]
                     let coverage = coverage.map(|share| share as f32);
                     let has_gpu_time = gpu.is_some();
-                    runs.insert((job, submit), Known { digest, coverage, has_gpu_time });
+                    runs.push(((job, submit), Known { digest, coverage, has_gpu_time }));
                 }
             }
         }
-        Ok(runs)
+        Ok(RunList::of(runs))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which run of which job of a cluster, and sets of them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use steward_common::time::Timestamp;
@@ -11,8 +11,37 @@ pub type RunKey = (u32, Timestamp);
 /// A set of runs.
 pub type RunSet = HashSet<RunKey, BuildHasherDefault<RunHasher>>;
 
-/// Something about each of some runs.
-pub type RunMap<T> = HashMap<RunKey, T, BuildHasherDefault<RunHasher>>;
+/// Something about each of some runs: in their order, which takes half the room of a map, for many days
+/// may be looked at together.
+#[derive(Debug)]
+pub struct RunList<T>(Vec<(RunKey, T)>);
+
+impl<T> Default for RunList<T> {
+    fn default() -> Self {
+        RunList(Vec::new())
+    }
+}
+
+impl<T> RunList<T> {
+    /// Those of these runs, each of which is there once.
+    #[must_use]
+    pub fn of(mut runs: Vec<(RunKey, T)>) -> RunList<T> {
+        runs.sort_unstable_by_key(|(run, _)| *run);
+        RunList(runs)
+    }
+
+    /// What is known of a run.
+    #[must_use]
+    pub fn get(&self, run: RunKey) -> Option<&T> {
+        let place = self.0.binary_search_by_key(&run, |(run, _)| *run).ok()?;
+        self.0.get(place).map(|(_, known)| known)
+    }
+
+    /// The runs.
+    pub fn keys(&self) -> impl Iterator<Item = RunKey> {
+        self.0.iter().map(|(run, _)| *run)
+    }
+}
 
 /// Runs that have come: only whether, in half the room of a [`RunSet`], for a day may have very many.
 #[derive(Debug, Default)]
@@ -98,6 +127,15 @@ mod tests {
         assert!(!seen.insert(run(7, 1_794_811_575)) && seen.insert(run(7, 1_794_811_576)));
         seen.extend(&[run(8, 1)]);
         assert!(seen.contains(run(8, 1)) && !seen.contains(run(1, 8)) && !seen.contains(run(8, 2)));
+    }
+
+    #[test]
+    fn what_is_known_of_a_run_is_found() {
+        let run = |job, submit| (job, Timestamp::new(submit));
+        let list = RunList::of(vec![(run(7, 5), 'a'), (run(3, 9), 'b'), (run(7, 4), 'c')]);
+        assert_eq!(list.get(run(7, 4)).zip(list.get(run(3, 9))), Some((&'c', &'b')));
+        assert_eq!((list.get(run(7, 6)), RunList::<char>::default().get(run(7, 5))), (None, None));
+        assert!(list.keys().eq([run(3, 9), run(7, 4), run(7, 5)]));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use steward_common::time::Timestamp;
 use tempfile::NamedTempFile;
 
 use super::measure::Measurements;
+use super::numbers::Numbers;
 use super::plan::Unit;
 use super::unread::{Added, Unread};
 use super::{CollectError, Context, run};
@@ -24,9 +25,6 @@ use crate::source::slurm::sacct::Failure;
 
 /// Odd values of which an example is kept.
 pub(super) const EXAMPLES: usize = 5;
-
-/// Numbers of jobs that are added to the set of them together: in their order that is quick.
-const LATEST: usize = 4096;
 
 /// What a part of a collection has seen. A part that is gathered again begins from nothing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,9 +93,7 @@ pub struct Gather<'c> {
     parts: BTreeMap<Part, PartWriter>,
     raw: RawWriter<NamedTempFile>,
     measurements: Measurements<'c>,
-    jobs: RoaringBitmap,
-    /// Those that came last and are not among them yet.
-    latest: Vec<u32>,
+    jobs: Numbers,
     ended: Vec<RunKey>,
     broken: Vec<Broken>,
     open_since: Option<Timestamp>,
@@ -122,8 +118,7 @@ impl<'c> Gather<'c> {
             parts: BTreeMap::new(),
             raw,
             measurements,
-            jobs: RoaringBitmap::new(),
-            latest: Vec::new(),
+            jobs: Numbers::default(),
             ended: Vec::new(),
             broken: Vec::new(),
             open_since: None,
@@ -330,21 +325,12 @@ impl<'c> Gather<'c> {
         }
         if !known || seen_better {
             // Its rank is found anew.
-            self.latest.push(run.job.get());
-            if self.latest.len() == LATEST {
-                self.settle();
-            }
+            self.jobs.add(run.job.get());
         }
         if !known {
             self.counts.runs += 1;
         }
         Ok(!known)
-    }
-
-    /// Adds the latest numbers of jobs to the others.
-    fn settle(&mut self) {
-        self.latest.sort_unstable();
-        self.jobs.extend(self.latest.drain(..));
     }
 
     /// Keeps what agents measured of a run as it is.
@@ -467,8 +453,7 @@ impl<'c> Gather<'c> {
     ///
     /// # Errors
     /// If they cannot be written.
-    pub fn finish(mut self, all_open: bool) -> Result<Gathered, ArchiveError> {
-        self.settle();
+    pub fn finish(self, all_open: bool) -> Result<Gathered, ArchiveError> {
         let mut parts = BTreeMap::new();
         let mut unseen = Vec::new();
         for (part, writer) in self.parts {
@@ -483,7 +468,7 @@ impl<'c> Gather<'c> {
         Ok(Gathered {
             parts,
             raw,
-            jobs: self.jobs,
+            jobs: self.jobs.all(),
             broken: self.broken,
             unseen,
             ended: self.ended,

@@ -7,6 +7,7 @@
 pub mod gather;
 pub mod measure;
 pub mod mend;
+pub mod numbers;
 pub mod plan;
 pub mod run;
 pub mod site;
@@ -232,7 +233,7 @@ fn fill(
         open: RunSet::default(),
     };
     if let Some(table) = context.table(Part::Open)? {
-        context.open = table.runs()?.into_keys().collect();
+        context.open = table.runs()?.keys().collect();
     }
     let mut total = Total::default();
     for gathered in all(&context, layout, &units, request, watch)? {
