@@ -175,8 +175,8 @@ impl<'w> Writing<'w> {
         let mut line = Line::of(self.bytes, row);
         let mut above = Line::of(self.bytes, above);
         let mut rest = bundles.as_slice();
-        while let Some((bundle, behind)) = rest.split_first() {
-            rest = behind;
+        while let Some((bundle, others)) = rest.split_first() {
+            rest = others;
             if bundle.stretches > 1 {
                 let (end, end_above) = (line.end_of(bundle.last), above.end_of(bundle.last));
                 // As many fields, and the same bytes: each is the same.
@@ -357,9 +357,9 @@ pub(super) fn without_billing(given: &[u8]) -> Option<&[u8]> {
 /// memory is said only if it is another; virtual memory is empty if it is as much.
 fn put_usage(own: &mut Vec<u8>, figures: [&[u8]; 5], cpu: &[u8], memory: &[u8]) {
     let [used, disk, peak, pages, virtual_memory] = figures;
-    let mut put = |figure: &[u8], behind: u8| {
+    let mut put = |figure: &[u8], end: u8| {
         own.extend_from_slice(figure);
-        own.push(behind);
+        own.push(end);
     };
     put(if same(used, cpu) { b"" } else { used }, b',');
     put(disk, b',');
