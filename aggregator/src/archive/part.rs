@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
+use roaring::RoaringBitmap;
 use steward_common::job::AgentUse;
 use steward_common::time::Timestamp;
 use tempfile::NamedTempFile;
@@ -36,7 +37,8 @@ pub struct PartWriter {
 }
 
 impl PartWriter {
-    /// Begins with what is there.
+    /// Begins with what is there. If only runs of certain `jobs` will come, nothing is known of
+    /// others.
     ///
     /// # Errors
     /// If that cannot be read, or nothing can be written.
@@ -44,11 +46,14 @@ impl PartWriter {
         shelf: &dyn Shelf,
         generation: u64,
         existing: Option<Table>,
+        jobs: Option<&RoaringBitmap>,
     ) -> Result<PartWriter, ArchiveError> {
-        let known = existing.as_ref().map_or(Ok(RunList::default()), Table::runs)?;
+        let runs = existing.as_ref().map(|table| table.runs(jobs));
+        let known = runs.transpose()?.unwrap_or_default();
         let writer = ProcessedWriter::new(shelf.scratch()?, generation)?;
         let has_stand_ins = known.keys().any(|(job, _)| stand_in::is(job));
-        let (new, shown) = (Seen::default(), HashSet::new());
+        let new = if jobs.is_some() { Seen::default() } else { Seen::of_a_day() };
+        let shown = HashSet::new();
         Ok(PartWriter { existing, known, writer, new, measured: None, has_stand_ins, shown })
     }
 
@@ -220,7 +225,7 @@ mod tests {
         let layout: &'static Layout = Box::leak(Box::new(Layout::new(known)));
         let text: &'static str = format!("{job}\u{1f}COMPLETED\u{1f}1\u{1f}{job}").leak();
         let row = Row::new(layout, text, 0, row::ends(text).leak()).unwrap();
-        Draft::new(&row).unwrap().finish().0
+        Run { shown_id: job.to_string().into(), ..Draft::new(&row).unwrap().finish().0 }
     }
 
     fn stored<'a>(run: &'a Run<'a>) -> Stored<'a> {
@@ -248,7 +253,7 @@ mod tests {
     fn runs_of_older_files_that_lack_a_column_stay() {
         let directory = tempfile::tempdir().unwrap();
         let shelf = Directory::new(directory.path());
-        let mut part = PartWriter::new(&shelf, 2, Some(older(&shelf, 7))).unwrap();
+        let mut part = PartWriter::new(&shelf, 2, Some(older(&shelf, 7)), None).unwrap();
         let new = run(8);
         part.push((8, Timestamp::new(1)), &stored(&new)).unwrap();
         let open = RunSet::from_iter([(9, Timestamp::new(1))]);
@@ -259,5 +264,28 @@ mod tests {
         let jobs =
             batches.flat_map(|batch| whole(&batch.unwrap(), "job_id_raw").collect::<Vec<_>>());
         assert_eq!((rows, jobs.flatten().collect::<Vec<_>>()), (3, vec![8, 9, 7]));
+    }
+    #[test]
+    fn where_only_runs_of_some_jobs_come_those_of_others_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let shelf = Directory::new(directory.path());
+        let mut writer = ProcessedWriter::new(shelf.scratch().unwrap(), 1).unwrap();
+        let imported = stand_in::number(5, 1);
+        for job in [7, 8, imported] {
+            writer.push(&stored(&run(job))).unwrap();
+        }
+        let file = writer.finish().unwrap();
+        let table = Table::new(file.reopen().unwrap(), file.path()).unwrap();
+        let asked = RoaringBitmap::from_iter([8]);
+        let mut part = PartWriter::new(&shelf, 2, Some(table), Some(&asked)).unwrap();
+        let at = Timestamp::new(1);
+        assert!(part.has((8, at), 1) && !part.has((8, at), 2) && part.has((imported, at), 1));
+        assert!(!part.knows((7, at)), "more is known than is needed");
+        part.push((8, at), &Stored { digest: 2, ..stored(&run(8)) }).unwrap();
+        let (file, rows) = part.finish(|_| true).unwrap();
+        let table = Table::new(file.reopen().unwrap(), file.path()).unwrap();
+        let digests =
+            [8, 7, imported].map(|job| table.runs(None).unwrap().get((job, at)).unwrap().digest);
+        assert_eq!((rows, digests), (3, [2, 1, 1]));
     }
 }

@@ -15,12 +15,14 @@ use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::statistics::Statistics;
+use roaring::RoaringBitmap;
 use steward_common::time::Timestamp;
 
 use super::ArchiveError;
 use super::cells::{real, times, whole};
 use super::processed::GENERATION;
 pub use super::run_key::{RunKey, RunList, RunSet};
+use super::stand_in;
 use super::unpack::Groups;
 
 /// Rows that are decoded at a time: half a row group, so that no batch has rows of two, whose
@@ -326,15 +328,17 @@ impl Table {
         range().is_none_or(|range| range.contains(&number))
     }
 
-    /// Every run of a file of `processed`, with what tells whether it has changed.
+    /// The runs of a file of `processed`, with what tells whether they have changed: all, or those of
+    /// certain jobs and those whose number is not their own.
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn runs(&self) -> Result<RunList<Known>, ArchiveError> {
+    pub fn runs(&self, of: Option<&RoaringBitmap>) -> Result<RunList<Known>, ArchiveError> {
         const COLUMNS: [&str; 5] =
             ["job_id_raw", "submit_time", "row_digest", "agent_coverage", "gpu_used_seconds"];
+        let is_wanted = |job| of.is_none_or(|jobs| stand_in::is(job) || jobs.contains(job));
         let rows = usize::try_from(self.rows()).unwrap_or(0);
-        let mut runs = Vec::with_capacity(rows);
+        let mut runs = Vec::with_capacity(if of.is_none() { rows } else { 0 });
         for batch in self.batches(Some(&COLUMNS), false)? {
             let batch = batch?;
             let (jobs, submits) = (whole(&batch, "job_id_raw"), times(&batch, "submit_time"));
@@ -343,6 +347,9 @@ impl Table {
             for ((job, submit), (digest, (coverage, gpu))) in jobs.zip(submits).zip(marks) {
                 if let (Some(job), Some(submit), Some(digest)) = (job, submit, digest) {
                     let job = u32::try_from(job).unwrap_or(0);
+                    if !is_wanted(job) {
+                        continue;
+                    }
                     let digest = i32::try_from(digest).unwrap_or(0);
                     #[allow(clippy::cast_possible_truncation, reason = "a share, to compare")]
                     let coverage = coverage.map(|share| share as f32);

@@ -44,21 +44,20 @@ impl<T> RunList<T> {
 }
 
 /// Runs that have come: only whether, in half the room of a [`RunSet`], for a day may have very many.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Seen(HashSet<u64, BuildHasherDefault<RunHasher>>);
 
 /// As many runs as a day of a busy cluster has.
 const BUSY_DAY: usize = 1 << 15;
 
-/// Nothing has come, and there is room for a day: what grows step by step leaves as much behind as it
-/// has in the end.
-impl Default for Seen {
-    fn default() -> Self {
+impl Seen {
+    /// Nothing has come, and there is room for a day: what grows step by step leaves as much behind as
+    /// it has in the end.
+    #[must_use]
+    pub fn of_a_day() -> Seen {
         Seen(HashSet::with_capacity_and_hasher(BUSY_DAY, BuildHasherDefault::default()))
     }
-}
 
-impl Seen {
     /// The job and the lower half of the time: two runs of a job are not 136 years apart.
     fn packed((job, submit): RunKey) -> u64 {
         u64::from(job) << 32 | submit.get().cast_unsigned() & u64::from(u32::MAX)

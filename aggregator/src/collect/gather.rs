@@ -9,6 +9,7 @@ use steward_common::slurm::sacct::{Draft, Field, Layout, Oddity, Row, ended};
 use steward_common::time::Timestamp;
 use tempfile::NamedTempFile;
 
+use super::counts::Counts;
 use super::measure::Measurements;
 use super::numbers::Numbers;
 use super::plan::Unit;
@@ -25,29 +26,6 @@ use crate::source::slurm::sacct::Failure;
 
 /// Odd values of which an example is kept.
 pub(super) const EXAMPLES: usize = 5;
-
-/// What a part of a collection has seen. A part that is gathered again begins from nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    /// Rows that sacct gave.
-    pub rows: u64,
-    /// Runs that were new or had changed.
-    pub runs: u64,
-    /// Values that could not be read; their runs stand without them.
-    pub odd: u64,
-    /// Runs to which agents' figures were added.
-    pub measured: u64,
-}
-
-impl Counts {
-    /// Adds what another part has seen.
-    pub fn add(&mut self, other: Counts) {
-        self.rows += other.rows;
-        self.runs += other.runs;
-        self.odd += other.odd;
-        self.measured += other.measured;
-    }
-}
 
 /// Files that a part of a collection has written.
 pub struct Gathered {
@@ -90,6 +68,8 @@ pub struct Broken {
 pub struct Gather<'c> {
     context: &'c Context,
     layout: &'c Layout,
+    /// The jobs that may come; `None` if any may.
+    asked: Option<RoaringBitmap>,
     parts: BTreeMap<Part, PartWriter>,
     raw: RawWriter<NamedTempFile>,
     measurements: Measurements<'c>,
@@ -103,11 +83,16 @@ pub struct Gather<'c> {
 }
 
 impl<'c> Gather<'c> {
-    /// Begins.
+    /// Begins. Where only jobs that were `asked` for may come, little need be known of the days to
+    /// which they are added, and they may be of many days.
     ///
     /// # Errors
     /// If nothing can be written.
-    pub fn new(context: &'c Context, layout: &'c Layout) -> Result<Gather<'c>, ArchiveError> {
+    pub fn new(
+        context: &'c Context,
+        layout: &'c Layout,
+        asked: Option<RoaringBitmap>,
+    ) -> Result<Gather<'c>, ArchiveError> {
         let file = context.archive.shelf().scratch()?;
         let raw = RawWriter::new(file, context.generation, &layout.names(), context.now)?;
         let agents = context.agents.as_deref();
@@ -115,6 +100,7 @@ impl<'c> Gather<'c> {
         Ok(Gather {
             context,
             layout,
+            asked,
             parts: BTreeMap::new(),
             raw,
             measurements,
@@ -195,6 +181,8 @@ impl<'c> Gather<'c> {
             Piece::Whole(job) => self.job(job, wanted),
             Piece::Broken { id, submit, bytes, doubt } => {
                 match id.and_then(|id| id.parse().ok()) {
+                    // Asked for a part of an array, sacct tells of the others, too.
+                    Some(job) if self.asked.as_ref().is_some_and(|jobs| !jobs.contains(job)) => {}
                     Some(job) => {
                         let submit = submit.and_then(|at| Timestamp::from_slurm(at).ok().flatten());
                         let doubt = doubt.into_iter().map(<[u8]>::to_vec).collect();
@@ -424,8 +412,9 @@ impl<'c> Gather<'c> {
             Entry::Occupied(entry) => Ok(entry.into_mut()),
             Entry::Vacant(entry) => {
                 let existing = self.context.table(part)?;
-                let shelf = self.context.archive.shelf();
-                Ok(entry.insert(PartWriter::new(shelf, self.context.generation, existing)?))
+                let (shelf, generation) = (self.context.archive.shelf(), self.context.generation);
+                let asked = self.asked.as_ref();
+                Ok(entry.insert(PartWriter::new(shelf, generation, existing, asked)?))
             }
         }
     }

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
+use roaring::RoaringBitmap;
 use serde_json::Value;
 use steward_common::slurm::sacct::{DELIMITER, Field, Layout, Row};
 use steward_common::time::Timestamp;
@@ -120,7 +121,9 @@ impl<'a> Answered<'a> {
 
 impl<'a> Asking<'a> {
     fn answer(&self, broken: &[Broken], unseen: &RunSet) -> Result<Answered<'a>, CollectError> {
-        let gather = Gather::new(self.context, self.layout)?;
+        let jobs = unseen.iter().map(|(job, _)| *job);
+        let asked: RoaringBitmap = jobs.chain(broken.iter().map(|one| one.job)).collect();
+        let gather = Gather::new(self.context, self.layout, Some(asked))?;
         let mut answered = Answered::of(gather);
         self.unseen(&mut answered, unseen)?;
         let mut broken = broken.to_vec();
@@ -157,7 +160,7 @@ impl<'a> Asking<'a> {
 
     /// What is kept if there was no answer.
     fn unanswered(&self, broken: &[Broken]) -> Result<Answered<'a>, CollectError> {
-        let mut gather = Gather::new(self.context, self.layout)?;
+        let mut gather = Gather::new(self.context, self.layout, Some(RoaringBitmap::new()))?;
         for one in broken.iter().filter(|one| !one.bytes.is_empty()) {
             gather.malformed(Some(one.job), &one.bytes)?;
         }

@@ -4,6 +4,7 @@
 //! rows could not be cut, and runs that were open and have vanished, are asked for by number. Then
 //! runs of one job are ranked. Then it all counts at once, or, if anything failed, not at all.
 
+pub mod counts;
 pub mod gather;
 pub mod measure;
 pub mod mend;
@@ -32,7 +33,8 @@ use crate::archive::{Archive, ArchiveError, Change, Day, Part, ranks};
 use crate::keep::retention::{Dropped, Retention};
 use crate::source::slurm::command::CommandError;
 use crate::source::slurm::sacct::{Failure, Sacct, Stop};
-use gather::{Broken, Counts, Gather, Gathered};
+use counts::Counts;
+use gather::{Broken, Gather, Gathered};
 use measure::Agents;
 use plan::{Terms, Unit};
 use unread::Unread;
@@ -233,7 +235,7 @@ fn fill(
         open: RunSet::default(),
     };
     if let Some(table) = context.table(Part::Open)? {
-        context.open = table.runs()?.keys().collect();
+        context.open = table.runs(None)?.keys().collect();
     }
     let mut total = Total::default();
     for gathered in all(&context, layout, &units, request, watch)? {
@@ -353,7 +355,7 @@ fn all(
                         return;
                     }
                     let gathered = retried(request, || {
-                        let mut gather = Gather::new(context, layout)?;
+                        let mut gather = Gather::new(context, layout, None)?;
                         gather.unit(unit)?;
                         Ok(gather.finish(true)?)
                     });

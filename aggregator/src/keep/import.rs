@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use steward_common::id::JobId;
 use steward_common::job::{Run, Source};
-use steward_common::slurm::sacct::{family, is_over};
+use steward_common::slurm::sacct::family;
 use steward_common::slurm::state::JobState;
 use steward_common::time::Timestamp;
 use steward_common::unit::Bytes;
@@ -265,7 +265,7 @@ pub fn read<'a>(text: &[u8], cluster: &'a str) -> Option<Run<'a>> {
         qos: "".into(),
         reservation: "".into(),
         name: usage.job_name.unwrap_or_default().into(),
-        ended: is_over(&JobState::from(state.as_str()), end),
+        ended: end.is_some() && JobState::from(state.as_str()).ends_run(),
         state: state.into(),
         cancelled_by: None,
         exit_code: None,

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::id::Uid;
 
 macro_rules! states {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal $(, $compact:literal)?;)*) => {
+    ($($(#[$doc:meta])* $phase:ident $variant:ident = $name:literal $(, $compact:literal)?;)*) => {
         /// The state of a job, as Slurm's commands print it: the base state, or the flag that
         /// they show in its place.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +41,14 @@ macro_rules! states {
                 }
             }
 
+            fn phase(&self) -> Phase {
+                match self {
+                    $(JobState::$variant => Phase::$phase,)*
+                    JobState::Cancelled { .. } => Phase::Ended,
+                    JobState::Other(_) => Phase::Unclear,
+                }
+            }
+
             /// Every known state, without the user of a cancelled one.
             #[must_use]
             pub fn all() -> Vec<JobState> {
@@ -50,102 +58,110 @@ macro_rules! states {
     };
 }
 
+/// What a state says about a run. The one place where states are sorted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It waits for nodes.
+    Waits,
+    /// It has nodes, and its processes may work.
+    Works,
+    /// It has nodes, and its processes do not work.
+    Stays,
+    /// A job that works; a run that has this state and an end is the part before its size changed.
+    Changes,
+    /// The job waits again; a run that has this state and an end is one before it went back.
+    GoesBack,
+    /// It is over.
+    Ended,
+    /// The base state, which may be any, is hidden or not known; with an end it is over.
+    Unclear,
+}
+
 states! {
     /// Ended: a node did not boot.
-    BootFail = "BOOT_FAIL", "BF";
+    Ended BootFail = "BOOT_FAIL", "BF";
     /// Ended with exit code zero.
-    Completed = "COMPLETED", "CD";
+    Ended Completed = "COMPLETED", "CD";
     /// Work is over, clean-up is not.
-    Completing = "COMPLETING", "CG";
+    Stays Completing = "COMPLETING", "CG";
     /// Has nodes and waits for them to boot.
-    Configuring = "CONFIGURING", "CF";
+    Stays Configuring = "CONFIGURING", "CF";
     /// Ended: could not have met its deadline.
-    Deadline = "DEADLINE", "DL";
+    Ended Deadline = "DEADLINE", "DL";
     /// Ended with a non-zero exit code or another failure.
-    Failed = "FAILED", "F";
+    Ended Failed = "FAILED", "F";
     /// Could not be launched on its nodes.
-    LaunchFailed = "LAUNCH_FAILED";
+    Unclear LaunchFailed = "LAUNCH_FAILED";
     /// Ended: a node failed.
-    NodeFail = "NODE_FAIL", "NF";
+    Ended NodeFail = "NODE_FAIL", "NF";
     /// Ended: out of memory.
-    OutOfMemory = "OUT_OF_MEMORY", "OOM";
+    Ended OutOfMemory = "OUT_OF_MEMORY", "OOM";
     /// Waits in the queue.
-    Pending = "PENDING", "PD";
+    Waits Pending = "PENDING", "PD";
     /// Has nodes that were powered down and waits for them to boot.
-    PowerUpNode = "POWER_UP_NODE";
+    Stays PowerUpNode = "POWER_UP_NODE";
     /// Ended by preemption.
-    Preempted = "PREEMPTED", "PR";
+    Ended Preempted = "PREEMPTED", "PR";
     /// The nodes could not be configured for it.
-    ReconfigFail = "RECONFIG_FAIL";
+    Unclear ReconfigFail = "RECONFIG_FAIL";
     /// Goes back to the queue.
-    Requeued = "REQUEUED", "RQ";
+    GoesBack Requeued = "REQUEUED", "RQ";
     /// Goes back to the queue of a federation.
-    RequeueFed = "REQUEUE_FED", "RF";
+    GoesBack RequeueFed = "REQUEUE_FED", "RF";
     /// Goes back to the queue and is held there.
-    RequeueHold = "REQUEUE_HOLD", "RH";
+    GoesBack RequeueHold = "REQUEUE_HOLD", "RH";
     /// Its size is changing.
-    Resizing = "RESIZING", "RS";
+    Changes Resizing = "RESIZING", "RS";
     /// Held: its reservation was deleted.
-    ResvDelHold = "RESV_DEL_HOLD", "RD";
+    GoesBack ResvDelHold = "RESV_DEL_HOLD", "RD";
     /// Given to another cluster of the federation.
-    Revoked = "REVOKED", "RV";
+    Unclear Revoked = "REVOKED", "RV";
     /// Running.
-    Running = "RUNNING", "R";
+    Works Running = "RUNNING", "R";
     /// A signal to it is under way.
-    Signaling = "SIGNALING", "SI";
+    Works Signaling = "SIGNALING", "SI";
     /// Goes back to the queue and is held there as a special case.
-    SpecialExit = "SPECIAL_EXIT", "SE";
+    GoesBack SpecialExit = "SPECIAL_EXIT", "SE";
     /// Data is being brought out of the burst buffer.
-    StageOut = "STAGE_OUT", "SO";
+    Stays StageOut = "STAGE_OUT", "SO";
     /// Stopped by SIGSTOP; keeps its CPUs.
-    Stopped = "STOPPED", "ST";
+    Stays Stopped = "STOPPED", "ST";
     /// Suspended; its CPUs are given to others.
-    Suspended = "SUSPENDED", "S";
+    Stays Suspended = "SUSPENDED", "S";
     /// Ended at its time limit.
-    Timeout = "TIMEOUT", "TO";
+    Ended Timeout = "TIMEOUT", "TO";
     /// News of it are on their way to the database.
-    UpdateDb = "UPDATE_DB";
+    Stays UpdateDb = "UPDATE_DB";
 }
 
 impl JobState {
-    /// Whether this run of the job is over.
+    /// Whether a job of this state is over.
     ///
-    /// Only base states end a run. The flags LAUNCH_FAILED, RECONFIG_FAIL and REVOKED hide the
+    /// Only base states end a job. The flags LAUNCH_FAILED, RECONFIG_FAIL and REVOKED hide the
     /// base state, which may be PENDING, so they are not taken for an end.
     #[must_use]
     pub fn is_ended(&self) -> bool {
-        matches!(
-            self,
-            JobState::BootFail
-                | JobState::Cancelled { .. }
-                | JobState::Completed
-                | JobState::Deadline
-                | JobState::Failed
-                | JobState::NodeFail
-                | JobState::OutOfMemory
-                | JobState::Preempted
-                | JobState::Timeout
-        )
+        self.phase() == Phase::Ended
+    }
+
+    /// Whether a run of which sacct says this state and an end is over: also one before the job went
+    /// back to the queue, and the part before its size changed. A run that goes on may have an end,
+    /// the one that is expected.
+    #[must_use]
+    pub fn ends_run(&self) -> bool {
+        !matches!(self.phase(), Phase::Waits | Phase::Works | Phase::Stays)
     }
 
     /// Whether the job holds nodes and its processes may work.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        matches!(self, JobState::Running | JobState::Resizing | JobState::Signaling)
+        matches!(self.phase(), Phase::Works | Phase::Changes)
     }
 
     /// Whether the job waits for nodes.
     #[must_use]
     pub fn is_pending(&self) -> bool {
-        matches!(
-            self,
-            JobState::Pending
-                | JobState::Requeued
-                | JobState::RequeueFed
-                | JobState::RequeueHold
-                | JobState::ResvDelHold
-                | JobState::SpecialExit
-        )
+        matches!(self.phase(), Phase::Waits | Phase::GoesBack)
     }
 
     /// The state of this name, long or short, in letters of any size, as people give it; `None`
@@ -298,7 +314,18 @@ mod tests {
         for state in JobState::all() {
             let classes = [state.is_ended(), state.is_running(), state.is_pending()];
             assert!(classes.iter().filter(|yes| **yes).count() <= 1, "{state}");
+            assert!(state.ends_run() || !state.is_ended(), "{state}");
         }
+        let goes_on = |text| !JobState::from(text).ends_run();
+        assert!(
+            goes_on("RUNNING")
+                && goes_on("PENDING")
+                && goes_on("SUSPENDED")
+                && goes_on("STAGE_OUT")
+        );
+        assert!(
+            !goes_on("REQUEUED") && !goes_on("RESIZING") && !goes_on("REVOKED") && !goes_on("NEW")
+        );
         let ended = |text| JobState::from(text).is_ended();
         assert!(ended("PREEMPTED") && ended("NODE_FAIL") && ended("COMPLETED"));
         assert!(!ended("LAUNCH_FAILED") && !ended("RECONFIG_FAIL") && !ended("REVOKED"));

@@ -94,7 +94,7 @@ impl<'a> Draft<'a> {
             qos: row.get(Field::Qos).into(),
             reservation: row.get(Field::Reservation).into(),
             name: row.get(Field::JobName).into(),
-            ended: is_over(&state, end),
+            ended: end.is_some() && state.ends_run(),
             cancelled_by: match &state {
                 JobState::Cancelled { by } => by.map(crate::id::Uid::get),
                 _ => None,
@@ -219,27 +219,6 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Whether this run is over. An earlier run of a job that was put back into the queue is over
-/// too, whatever state stands for it, once it has an end.
-#[must_use]
-pub fn is_over(state: &JobState, end: Option<Timestamp>) -> bool {
-    // The part of a job before its size changed is a run of its own, and ends as RESIZING.
-    let goes_on = matches!(
-        state,
-        JobState::Running
-            | JobState::Signaling
-            | JobState::Completing
-            | JobState::Configuring
-            | JobState::Pending
-            | JobState::PowerUpNode
-            | JobState::StageOut
-            | JobState::Stopped
-            | JobState::Suspended
-            | JobState::UpdateDb
-    );
-    end.is_some() && !goes_on
-}
-
 /// When the run of this row ended, `None` if it has not: enough to know whose part it is, and far less
 /// than a [`Draft`].
 ///
@@ -247,7 +226,7 @@ pub fn is_over(state: &JobState, end: Option<Timestamp>) -> bool {
 /// If the row does not say it.
 pub fn ended(row: &Row<'_>) -> Result<Option<Timestamp>, ParseError> {
     let end = Timestamp::from_slurm(row.get(Field::End))?;
-    Ok(end.filter(|_| is_over(&JobState::from(row.get(Field::State)), end)))
+    Ok(end.filter(|_| JobState::from(row.get(Field::State)).ends_run()))
 }
 
 /// The owner of a job, by number if sacct has no name for it.

@@ -5,7 +5,7 @@ pub mod draft;
 pub mod field;
 pub mod row;
 
-pub use draft::{Draft, Oddity, ended, family, is_over, owner};
+pub use draft::{Draft, Oddity, ended, family, owner};
 pub use field::{DELIMITER, Field, Layout};
 pub use row::Row;
 
