@@ -22,6 +22,7 @@ mod dictionary;
 pub mod facts;
 pub mod files;
 pub mod foreign;
+mod forgotten;
 mod group;
 pub mod jobs;
 pub mod lock;

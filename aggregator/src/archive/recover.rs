@@ -1,7 +1,7 @@
 //! A manifest that is lost is made anew from the files that are there.
 //!
-//! It then lacks which times are covered, so that they are asked for again, and who was forgotten:
-//! the rows of those are gone already, but Slurm's database may still have them.
+//! It then lacks which times are covered, so that they are asked for again. Who was forgotten is
+//! written down a second time (`forgotten.rs`).
 
 use super::lock::Lock;
 use super::manifest::{self, Entry, Manifest};
@@ -28,7 +28,7 @@ impl Archive {
 
     /// What the files say.
     fn found(&self) -> Result<Manifest, ArchiveError> {
-        let mut manifest = Manifest { generation: self.latest()?, ..Manifest::default() };
+        let mut manifest = Manifest { generation: self.latest()?, ..self.manifest()? };
         for item in self.shelf().list("processed")? {
             let place = || {
                 let (cluster, file) =

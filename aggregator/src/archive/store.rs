@@ -16,7 +16,7 @@ use super::lock::Lock;
 use super::manifest::{self, Entry, Manifest, Writer};
 use super::read::Table;
 use super::shelf::{Before, Item, Shelf};
-use super::{ArchiveError, STAGING};
+use super::{ArchiveError, STAGING, forgotten};
 
 /// How often a reader begins anew because a writer was quicker.
 const TRIES: usize = 20;
@@ -102,7 +102,8 @@ impl Archive {
     fn stamped(&self) -> Result<(Manifest, Before), ArchiveError> {
         let path = self.shelf.address(manifest::NAME);
         let Some((mut file, stamp)) = self.shelf.open_stamped(manifest::NAME)? else {
-            return Ok((Manifest::default(), Before::Nothing));
+            let forgotten = forgotten::read(&*self.shelf)?;
+            return Ok((Manifest { forgotten, ..Manifest::default() }, Before::Nothing));
         };
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(super::shelf::at(&path))?;
@@ -350,7 +351,8 @@ impl Change {
     /// [`ArchiveError::Kept`]: then the change counts, and the next writer moves the file.
     pub fn commit(mut self) -> Result<Lock, ArchiveError> {
         self.manifest.writer = None;
-        if let Err(error) = self.put_manifest() {
+        let kept = forgotten::keep(&*self.archive.shelf, &self.manifest.forgotten);
+        if let Err(error) = kept.and_then(|()| self.put_manifest()) {
             // It may be there all the same: only the word that it is was lost.
             let is_there = self.archive.manifest().is_ok_and(|found| found == self.manifest);
             match error {

@@ -245,3 +245,33 @@ fn a_manifest_that_is_lost_is_made_anew_and_nothing_is_taken_for_rubbish() {
     let done = rebuild(&archive);
     assert_eq!((done[0].runs, done[0].carried), (0, 1));
 }
+
+#[test]
+fn who_was_forgotten_stays_so_without_the_manifest() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = archive(directory.path());
+    let row = || [(Form::Plain, plain("COMPLETED", "200"), Some(200))];
+    add(&archive, 300, &row());
+    assert_eq!(rebuild(&archive)[0].runs, 1);
+    let now = Timestamp::new(400);
+    let ann = super::forget::Order { user: "ann", cluster: None, now, stop: &|| false };
+    let lock = archive.lock(Duration::ZERO, || {}).unwrap();
+    assert_eq!(super::forget::run(&archive, lock, &ann).unwrap().0.runs, 1);
+    let forgotten = archive.manifest().unwrap().forgotten;
+    assert_eq!(forgotten.len(), 1);
+    for is_all in [false, true] {
+        std::fs::remove_file(directory.path().join("manifest.json")).unwrap();
+        if is_all {
+            std::fs::remove_dir_all(directory.path().join("raw")).unwrap();
+        }
+        rebuild(&archive);
+        add(&archive, 500, &row());
+        let done = rebuild(&archive);
+        assert_eq!(done[0].runs, 0, "all: {is_all}");
+        assert_eq!(archive.manifest().unwrap().forgotten, forgotten, "all: {is_all}");
+    }
+    std::fs::remove_file(directory.path().join("manifest.json")).unwrap();
+    std::fs::write(directory.path().join("forgotten.json"), "[{").unwrap();
+    let why = archive.manifest().unwrap_err().to_string();
+    assert!(why.contains("forgotten.json") && why.contains("forget the users again"), "{why}");
+}
