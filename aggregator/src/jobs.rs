@@ -87,6 +87,7 @@ pub struct JobRun {
     pub total_cpu_seconds: Option<f64>,
     pub gpu_used_seconds: Option<f64>,
     pub req_mem_mb: Option<f64>,
+    pub alloc_mem_mb: Option<f64>,
     pub max_rss_mb: Option<f64>,
     pub node_list: String,
     pub collected_at: Option<i64>,
@@ -130,6 +131,7 @@ impl JobRun {
             cpu_seconds: self.total_cpu_seconds,
             gpu_seconds: self.gpu_used_seconds,
             req_mem_mb: self.req_mem_mb,
+            alloc_mem_mb: self.alloc_mem_mb,
             max_rss_mb: self.max_rss_mb,
             nodes: self.node_list,
         }

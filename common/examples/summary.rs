@@ -137,7 +137,7 @@ fn rows(count: u32, names: &mut Names) -> Option<Vec<Row>> {
             elapsed: Some(elapsed),
             cpus: Some(cpus),
             gpus: Some(gpus),
-            req_mem_mb: Some(f64::from(dice.below(64_000) + 100)),
+            alloc_mem_mb: Some(f64::from(dice.below(64_000) + 100)),
             max_rss_mb: (dice.below(10) > 1).then(|| f64::from(dice.below(64_000))),
             cpu_seconds: Some(
                 f64::from(cpus) * f64::from(elapsed) * f64::from(dice.below(1000)) / 1000.0,

@@ -140,6 +140,9 @@ pub struct Run<'a> {
     pub req_nodes: Option<u32>,
     /// Memory asked for, on all nodes together.
     pub req_memory: Option<Bytes>,
+    /// Memory given, on all nodes together, which may be more than was asked for, as when whole nodes
+    /// were given; what was asked for where Slurm does not say it.
+    pub memory: Option<Bytes>,
     /// CPUs given.
     pub cpus: Option<u32>,
     /// Nodes given.
@@ -186,6 +189,12 @@ impl Run<'_> {
         self.req_memory.map(Bytes::mib)
     }
 
+    /// Memory given, in MiB.
+    #[must_use]
+    pub fn alloc_mem_mb(&self) -> Option<f64> {
+        self.memory.map(Bytes::mib)
+    }
+
     /// The most memory used, in MiB.
     #[must_use]
     pub fn max_rss_mb(&self) -> Option<f64> {
@@ -198,11 +207,11 @@ impl Run<'_> {
         Efficiency::cpu(self.cpu_seconds, self.cpus, self.seconds()).map(per_cent)
     }
 
-    /// Memory used of that asked for, in per cent; above 100 if it used more.
+    /// Memory used of that held, in per cent; above 100 if it used more.
     #[must_use]
     pub fn memory_efficiency(&self) -> Option<f64> {
-        let (used, asked) = (self.max_rss_mb(), self.req_mem_mb());
-        Efficiency::memory(used, asked, self.seconds()).map(per_cent)
+        let (used, held) = (self.max_rss_mb(), self.alloc_mem_mb());
+        Efficiency::memory(used, held, self.seconds()).map(per_cent)
     }
 
     /// CPU-hours held.
@@ -217,13 +226,13 @@ impl Run<'_> {
         Some((self.cpu_hours_reserved()? - hours(1.0, self.cpu_seconds?)).max(0.0))
     }
 
-    /// GiB-hours of memory asked for.
+    /// GiB-hours of memory held.
     #[must_use]
     pub fn memory_gb_hours_reserved(&self) -> Option<f64> {
-        Some(gib_hours(self.req_mem_mb()?, f64::from(self.seconds()?)))
+        Some(gib_hours(self.alloc_mem_mb()?, f64::from(self.seconds()?)))
     }
 
-    /// GiB-hours of memory asked for and not used.
+    /// GiB-hours of memory held and not used.
     #[must_use]
     pub fn memory_gb_hours_wasted(&self) -> Option<f64> {
         let used = gib_hours(self.max_rss_mb()?, f64::from(self.seconds()?));

@@ -77,6 +77,27 @@ fn memory_for_each_cpu_or_node_is_asked_for_as_often_as_there_are() {
 }
 
 #[test]
+fn whoever_gets_a_whole_node_holds_the_memory_of_all_its_cpus() {
+    let data = tempfile::tempdir().unwrap();
+    let script = "#!/bin/sh\nsleep 2\n";
+    let job = submit("stw-bob", &["-p", "gpu", "-N1", "-n1", "--exclusive"], script);
+    job.wait_ended(PATIENCE);
+    let found = ended(data.path(), &job);
+    // The testbed's DefMemPerCPU is 500, and its nodes have eight CPUs.
+    assert_eq!((&*found["alloc_cpus"], number(&found, "alloc_mem_mb")), ("8", 4000.0), "{found:?}");
+    let hours = number(&found, "elapsed_seconds") / 3600.0;
+    assert!(near(number(&found, "memory_gb_hours_reserved"), 4000.0 / 1024.0 * hours));
+    let said = done(
+        &command(data.path(), &["jobs", "--all-users", "--days", "1", "--limit", "0", "--json"])
+            .output()
+            .unwrap(),
+    );
+    let told: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let line = told["jobs"].as_array().unwrap().iter().find(|line| line["job"] == job.id).unwrap();
+    assert_eq!(line["memory_held_mib"], 4000.0, "{line}");
+}
+
+#[test]
 fn gpus_of_a_type_count_once_and_under_their_type() {
     let data = tempfile::tempdir().unwrap();
     let script = "#!/bin/sh\nsleep 3\n";

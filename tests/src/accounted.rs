@@ -195,6 +195,12 @@ fn assert_memory(run: &Record, own: &Row<'_>, steps: &[Row<'_>], text: &str) {
     let asked = amount(own["ReqTRES"], "mem").unwrap_or_else(|| panic!("no memory: {text}"));
     let found = number(run, "req_mem_mb");
     assert!(near(found, mib(asked)), "{found} MiB were asked for: {text}");
+    // What never ran was given none.
+    let held = amount(own["AllocTRES"], "mem").unwrap_or(asked);
+    let found = number(run, "alloc_mem_mb");
+    assert!(near(found, mib(held)), "{found} MiB were held: {text}");
+    let hours = mib(held) / 1024.0 * number(run, "elapsed_seconds") / 3600.0;
+    assert!(near(number(run, "memory_gb_hours_reserved"), hours), "{hours} GiB-hours: {text}");
     let works = |step: &&Row<'_>| !step["JobIDRaw"].ends_with(".extern");
     let used = steps.iter().filter(works).filter_map(|step| amount(step["TRESUsageInTot"], "mem"));
     // None at all is what Slurm says of a step that ended before it was looked at.

@@ -50,7 +50,7 @@ fn rows(names: &mut Names) -> Vec<Row> {
             elapsed: Some(elapsed),
             cpus: Some(cpus),
             gpus: Some(gpus),
-            req_mem_mb: Some(f64::from(cpus) * 4096.0),
+            alloc_mem_mb: Some(f64::from(cpus) * 4096.0),
             max_rss_mb: (i % 3 > 0).then(|| f64::from(cpus) * f64::from(i % 40) * 100.0),
             cpu_seconds: (!open).then(|| f64::from(cpus * elapsed) * f64::from(i % 5 + 1) / 5.5),
             gpu_seconds: None,

@@ -2,9 +2,16 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
-use arrow_array::{Array, ArrowPrimitiveType, RecordBatch};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch};
 use arrow_buffer::NullBuffer;
 use steward_common::time::Timestamp;
+
+use super::column::before;
+
+/// A column of a batch, or the one that tells as much in older files.
+pub fn column<'a>(batch: &'a RecordBatch, name: &str) -> Option<&'a ArrayRef> {
+    batch.column_by_name(name).or_else(|| batch.column_by_name(before(name)?))
+}
 
 /// The numbers of a column, by row; all absent if there is no such column.
 pub struct Cells<'a, T: ArrowPrimitiveType> {
@@ -15,7 +22,7 @@ pub struct Cells<'a, T: ArrowPrimitiveType> {
 impl<'a, T: ArrowPrimitiveType> Cells<'a, T> {
     /// Those of a column of a batch.
     pub fn of(batch: &'a RecordBatch, name: &str) -> Cells<'a, T> {
-        let column = batch.column_by_name(name).and_then(|column| column.as_primitive_opt::<T>());
+        let column = column(batch, name).and_then(|column| column.as_primitive_opt::<T>());
         let nulls = column.and_then(Array::nulls).filter(|nulls| nulls.null_count() > 0);
         Cells { values: column.map_or(&[], |column| column.values()), nulls }
     }

@@ -193,10 +193,18 @@ columns! {
     "io_read_bytes": whole, Many, |s| large(agent(s).and_then(|agent| agent.read_bytes));
     "io_written_bytes": whole, Many, |s| large(agent(s).and_then(|agent| agent.written_bytes));
     "agent_coverage": real, Many, |s| agent(s).and_then(|agent| agent.coverage);
+    "alloc_mem_mb": real, Few, |s| s.run.alloc_mem_mb();
     "admin_comment": text, Many, |s| some(&s.run.admin_comment);
     "cluster": text, Few, |s| Some(&s.run.cluster);
     "collected_at": time, Few, |s| Some(s.collected);
     "row_digest": whole, Many, |s| Some(i64::from(s.digest));
+}
+
+/// The column that tells as much in files that were written before there was this one: what was given
+/// was taken to be what was asked for.
+#[must_use]
+pub fn before(name: &str) -> Option<&'static str> {
+    (name == "alloc_mem_mb").then_some("req_mem_mb")
 }
 
 fn limit_kind(limit: TimeLimit) -> &'static str {

@@ -38,6 +38,7 @@ const FIGURES: &[&str] = &[
     "agent_coverage",
     "alloc_cpus",
     "alloc_gpus",
+    "alloc_mem_mb",
     "alloc_nodes",
     "array_job_id",
     "array_task_id",
@@ -48,7 +49,6 @@ const FIGURES: &[&str] = &[
     "job_id_raw",
     "max_rss_mb",
     NODE_USAGE,
-    "req_mem_mb",
     "start_time",
     "submit_time",
     "time_limit_seconds",
@@ -180,7 +180,7 @@ fn add(
     let (mut limit, mut billing) = (whole(batch, "time_limit_seconds"), whole(batch, "billing"));
     let (mut submit, mut start) = (times(batch, "submit_time"), times(batch, "start_time"));
     let (mut end, mut collected) = (times(batch, "end_time"), times(batch, "collected_at"));
-    let (mut asked, mut peak) = (real(batch, "req_mem_mb"), real(batch, "max_rss_mb"));
+    let (mut held_memory, mut peak) = (real(batch, "alloc_mem_mb"), real(batch, "max_rss_mb"));
     let (mut cpu, mut coverage) = (real(batch, "total_cpu_seconds"), real(batch, "agent_coverage"));
     for row in 0..batch.num_rows() {
         let of = |list: &[Name]| list.get(row).copied().unwrap_or(nothing);
@@ -198,7 +198,7 @@ fn add(
         let array = array.next().flatten().map(|job| (job, task));
         let (elapsed, cpus) = (elapsed.next().flatten(), cpus.next().flatten());
         let (node_count, gpus) = (count.next().flatten(), gpus.next().flatten());
-        let memory = asked.next().flatten().and_then(mebibytes);
+        let memory = held_memory.next().flatten().and_then(mebibytes);
         let billing = billing.next().flatten().and_then(|weight| u64::try_from(weight).ok());
         let comment = comments.next().flatten().unwrap_or_default();
         let collected = collected.next().flatten();

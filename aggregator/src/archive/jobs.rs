@@ -18,6 +18,7 @@ const COLUMNS: &[&str] = &[
     "account",
     "alloc_cpus",
     "alloc_gpus",
+    "alloc_mem_mb",
     "cluster",
     "collected_at",
     "elapsed_seconds",
@@ -212,6 +213,7 @@ fn add(batch: &RecordBatch, window: Window, newest: &mut Newest) {
     let (mut end, mut collected) = (seconds("end_time"), seconds("collected_at"));
     let (mut cpu, mut gpu) = (real(batch, "total_cpu_seconds"), real(batch, "gpu_used_seconds"));
     let (mut asked, mut peak) = (real(batch, "req_mem_mb"), real(batch, "max_rss_mb"));
+    let mut memory = real(batch, "alloc_mem_mb");
     for row in 0..batch.num_rows() {
         let ended = complete.is_some_and(|column| column.is_valid(row) && column.value(row));
         let run = JobRun {
@@ -233,6 +235,7 @@ fn add(batch: &RecordBatch, window: Window, newest: &mut Newest) {
             total_cpu_seconds: cpu.next().flatten(),
             gpu_used_seconds: gpu.next().flatten(),
             req_mem_mb: asked.next().flatten(),
+            alloc_mem_mb: memory.next().flatten(),
             max_rss_mb: peak.next().flatten(),
             node_list: nodes.next().unwrap_or_default(),
             collected_at: collected.next().flatten(),

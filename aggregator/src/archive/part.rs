@@ -215,7 +215,9 @@ mod tests {
     use parquet::arrow::ArrowWriter;
     use steward_common::job::Run;
     use steward_common::slurm::sacct::{Draft, Field, Layout, Row, row};
+    use steward_common::unit::Bytes;
 
+    use super::super::cells::real;
     use super::super::processed::properties;
     use super::super::shelf::Directory;
     use super::*;
@@ -225,7 +227,8 @@ mod tests {
         let layout: &'static Layout = Box::leak(Box::new(Layout::new(known)));
         let text: &'static str = format!("{job}\u{1f}COMPLETED\u{1f}1\u{1f}{job}").leak();
         let row = Row::new(layout, text, 0, row::ends(text).leak()).unwrap();
-        Run { shown_id: job.to_string().into(), ..Draft::new(&row).unwrap().finish().0 }
+        let req_memory = Some(Bytes::new(u64::from(job) << 20));
+        Run { shown_id: job.to_string().into(), req_memory, ..Draft::new(&row).unwrap().finish().0 }
     }
 
     fn stored<'a>(run: &'a Run<'a>) -> Stored<'a> {
@@ -239,7 +242,9 @@ mod tests {
         let file = writer.finish().unwrap();
         let table = Table::new(file.reopen().unwrap(), file.path()).unwrap();
         let mut batch = table.batches(None, false).unwrap().next().unwrap().unwrap();
-        batch.remove_column(batch.schema().index_of("energy_joules").unwrap());
+        for column in ["energy_joules", "alloc_mem_mb"] {
+            batch.remove_column(batch.schema().index_of(column).unwrap());
+        }
         let file = shelf.scratch().unwrap();
         let properties = Some(properties(1).unwrap());
         let copy = file.reopen().unwrap();
@@ -264,6 +269,15 @@ mod tests {
         let jobs =
             batches.flat_map(|batch| whole(&batch.unwrap(), "job_id_raw").collect::<Vec<_>>());
         assert_eq!((rows, jobs.flatten().collect::<Vec<_>>()), (3, vec![8, 9, 7]));
+        // What was given was taken to be what was asked for.
+        let held = |table: &Table| -> Vec<Option<f64>> {
+            let batches = table.batches(Some(&["alloc_mem_mb"]), false).unwrap();
+            batches
+                .flat_map(|batch| real(&batch.unwrap(), "alloc_mem_mb").collect::<Vec<_>>())
+                .collect()
+        };
+        assert_eq!(held(&table), [None, Some(9.0), Some(7.0)]);
+        assert_eq!(held(&older(&shelf, 5)), [Some(5.0)]);
     }
     #[test]
     fn where_only_runs_of_some_jobs_come_those_of_others_stay() {

@@ -19,6 +19,7 @@ use steward_common::job::AgentUse;
 use steward_common::time::Timestamp;
 
 use super::ArchiveError;
+use super::cells;
 use super::chunk::{Chunk, Press, Values};
 use super::column::{self, COLUMNS, Column, Kind, Spread, Stored};
 use super::dictionary::{Numbers, Texts};
@@ -279,13 +280,14 @@ impl<W: Write + Send> ProcessedWriter<W> {
     }
 }
 
-/// The rows with all columns of today: those that an older file has not are absent.
+/// The rows with all columns of today: those that an older file has not are absent, unless another
+/// tells as much.
 ///
 /// # Errors
 /// If a column is of another type.
 fn conform(batch: &RecordBatch) -> Result<RecordBatch, ArchiveError> {
     let schema = schema();
-    let columns = schema.fields().iter().map(|field| match batch.column_by_name(field.name()) {
+    let columns = schema.fields().iter().map(|field| match cells::column(batch, field.name()) {
         Some(column) => Arc::clone(column),
         None => new_null_array(field.data_type(), batch.num_rows()),
     });

@@ -20,6 +20,7 @@ use steward_common::time::Timestamp;
 
 use super::ArchiveError;
 use super::cells::{real, times, whole};
+use super::column::before;
 use super::processed::GENERATION;
 pub use super::run_key::{RunKey, RunList, RunSet};
 use super::stand_in;
@@ -167,16 +168,19 @@ impl Table {
         groups.map(move |group| group.columns().get(place?)?.statistics())
     }
 
-    /// Complains if it lacks one of these columns.
-    fn must_have(&self, columns: &[&str]) -> Result<(), ArchiveError> {
+    /// These columns, or the ones that tell as much in an older file; complains if it lacks one.
+    fn must_have<'n>(&self, columns: &[&'n str]) -> Result<Vec<&'n str>, ArchiveError> {
         let known = self.metadata.schema();
-        match columns.iter().find(|name| known.field_with_name(name).is_err()) {
-            None => Ok(()),
-            Some(missing) => Err(content(
-                &self.path,
-                &format!("it has no column {missing}; `steward archive rebuild` makes it anew"),
-            )),
-        }
+        let has = |name: &&str| known.field_with_name(name).is_ok();
+        let found = |name: &&'n str| {
+            let missing = || {
+                let why =
+                    format!("it has no column {name}; `steward archive rebuild` makes it anew");
+                content(&self.path, &why)
+            };
+            Some(*name).filter(has).or_else(|| before(name).filter(has)).ok_or_else(missing)
+        };
+        columns.iter().map(found).collect()
     }
 
     /// The rows with these columns, or with all; texts as dictionaries where `dictionaries`.
@@ -229,10 +233,7 @@ impl Table {
         let metadata = self.metadata.metadata();
         let columns_of_file = metadata.file_metadata().schema_descr();
         let mask = match columns {
-            Some(columns) => {
-                self.must_have(columns)?;
-                ProjectionMask::columns(columns_of_file, columns.iter().copied())
-            }
+            Some(columns) => ProjectionMask::columns(columns_of_file, self.must_have(columns)?),
             None => ProjectionMask::all(),
         };
         let levels = parquet_to_arrow_field_levels(columns_of_file, mask, Some(schema.fields()))
@@ -264,7 +265,7 @@ impl Table {
     ) -> Result<Batches, ArchiveError> {
         let wrong = |error: &dyn std::fmt::Display| content(&self.path, error);
         let file = self.file.try_clone().map_err(super::shelf::at(&self.path))?;
-        self.must_have(columns)?;
+        let columns = self.must_have(columns)?;
         // Names as dictionaries: each is compared once, however many rows have it.
         let names: Vec<&str> = wanted.iter().map(Wanted::column).collect();
         let options =
@@ -304,7 +305,7 @@ impl Table {
                 }
             })
             .collect();
-        let mask = mask(columns);
+        let mask = mask(&columns);
         let reader = builder
             .with_projection(mask)
             .with_row_groups(groups)

@@ -18,6 +18,7 @@ const COLUMNS: &[&str] = &[
     "account",
     "alloc_cpus",
     "alloc_gpus",
+    "alloc_mem_mb",
     "collected_at",
     "elapsed_seconds",
     "end_time",
@@ -28,7 +29,6 @@ const COLUMNS: &[&str] = &[
     "node_list",
     "partition",
     "qos",
-    "req_mem_mb",
     "start_time",
     "state",
     "submit_time",
@@ -122,7 +122,7 @@ fn show(
     let (elapsed, limit) = (whole("elapsed_seconds"), whole("time_limit_seconds"));
     let (cpus, gpus) = (whole("alloc_cpus"), whole("alloc_gpus"));
     let real = |column: &str| Cells::<Float64Type>::of(batch, column);
-    let (asked, peak) = (real("req_mem_mb"), real("max_rss_mb"));
+    let (memory, peak) = (real("alloc_mem_mb"), real("max_rss_mb"));
     let (cpu, gpu) = (real("total_cpu_seconds"), real("gpu_used_seconds"));
     let complete = batch.column_by_name("is_complete").and_then(|column| column.as_boolean_opt());
     let small = |value: Option<i64>| u32::try_from(value?).ok();
@@ -149,7 +149,7 @@ fn show(
                 elapsed: small(elapsed.get(place)),
                 cpus: small(cpus.get(place)),
                 gpus: small(gpus.get(place)),
-                req_mem_mb: asked.get(place),
+                alloc_mem_mb: memory.get(place),
                 max_rss_mb: peak.get(place),
                 cpu_seconds: cpu.get(place),
                 gpu_seconds: gpu.get(place),

@@ -279,6 +279,7 @@ pub fn read<'a>(text: &[u8], cluster: &'a str) -> Option<Run<'a>> {
         req_cpus: None,
         req_nodes: None,
         req_memory: measured(usage.req_mem_mb).map(mebibytes),
+        memory: measured(usage.req_mem_mb).map(mebibytes),
         cpus: whole(usage.alloc_cpus).and_then(|cpus| u32::try_from(cpus).ok()),
         node_count: None,
         nodes: match usage.node_list.as_deref() {

@@ -43,6 +43,8 @@ pub struct JobLine {
     pub gpu_seconds: Option<f64>,
     /// Memory it asked for, in MiB.
     pub req_mem_mb: Option<f64>,
+    /// Memory it held, in MiB.
+    pub alloc_mem_mb: Option<f64>,
     /// The most memory it used, in MiB.
     pub max_rss_mb: Option<f64>,
     /// Its nodes, as Slurm's list.
@@ -70,7 +72,7 @@ fn cpu(job: &JobLine) -> Option<Efficiency> {
 }
 
 fn memory(job: &JobLine) -> Option<Efficiency> {
-    Efficiency::memory(job.max_rss_mb, job.req_mem_mb, job.elapsed_seconds)
+    Efficiency::memory(job.max_rss_mb, job.alloc_mem_mb, job.elapsed_seconds)
 }
 
 /// The runs as a document; `title` says whose they are.
@@ -93,8 +95,8 @@ pub fn document(jobs: &[JobLine], title: &str) -> Document {
         (always("memory_efficiency_percent", "Mem %"), |job| {
             Cell::share(memory(job).map(Efficiency::raw))
         }),
-        (drop(6, "memory_asked_gib", "of GiB"), |job| {
-            Cell::number(job.req_mem_mb.map(|mb| mb / 1024.0))
+        (drop(6, "memory_held_gib", "of GiB"), |job| {
+            Cell::number(job.alloc_mem_mb.map(|mb| mb / 1024.0))
         }),
         (hide(3, "gpus", "GPUs"), |job| count(job.gpus)),
         (hide(5, "gpu_efficiency_percent", "GPU %"), |job| {
@@ -114,6 +116,7 @@ pub fn document(jobs: &[JobLine], title: &str) -> Document {
         (program("cpu_seconds"), |job| Cell::number(job.cpu_seconds)),
         (program("gpu_seconds"), |job| Cell::number(job.gpu_seconds)),
         (program("memory_asked_mib"), |job| Cell::number(job.req_mem_mb)),
+        (program("memory_held_mib"), |job| Cell::number(job.alloc_mem_mb)),
         (program("memory_peak_mib"), |job| Cell::number(job.max_rss_mb)),
     ];
     let mut sheet = Sheet::new("jobs", "", fields, jobs);
@@ -142,7 +145,7 @@ mod tests {
             cpus: Some(8),
             gpus: Some(0),
             cpu_seconds: Some(93_784.0 * 4.0),
-            req_mem_mb: Some(16.0 * 1024.0),
+            alloc_mem_mb: Some(16.0 * 1024.0),
             max_rss_mb: Some(8.0 * 1024.0),
             ..JobLine::default()
         };

@@ -98,7 +98,7 @@ mod tests {
             elapsed: None,
             cpus: None,
             gpus,
-            req_mem_mb: None,
+            alloc_mem_mb: None,
             max_rss_mb: None,
             cpu_seconds: None,
             gpu_seconds: None,

@@ -206,7 +206,7 @@ fn row(job: &Job, facts: &Facts, names: &mut Names) -> SummaryRow {
         elapsed: job.elapsed,
         cpus: job.cpus,
         gpus: job.gpus,
-        req_mem_mb: None,
+        alloc_mem_mb: None,
         max_rss_mb: None,
         cpu_seconds: None,
         gpu_seconds: None,

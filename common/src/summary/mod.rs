@@ -205,9 +205,9 @@ fn took(row: &Row, held: Window) -> Took {
         cpu: row.cpus.map_or(Sums::default(), |cpus| {
             Sums::of(hours(f64::from(cpus), seconds), used(row.cpu_seconds))
         }),
-        memory: sane(row.req_mem_mb).map_or(Sums::default(), |asked| {
+        memory: sane(row.alloc_mem_mb).map_or(Sums::default(), |held| {
             let used = sane(row.max_rss_mb).map(|peak| gib_hours(peak, seconds));
-            Sums::of(gib_hours(asked, seconds), used)
+            Sums::of(gib_hours(held, seconds), used)
         }),
         // A run without GPUs is no run that used none of its GPUs.
         gpu: row

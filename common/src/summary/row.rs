@@ -37,8 +37,8 @@ pub struct Row {
     pub cpus: Option<u32>,
     /// GPUs it held.
     pub gpus: Option<u32>,
-    /// Memory it asked for on all its nodes, in MiB.
-    pub req_mem_mb: Option<f64>,
+    /// Memory it held on all its nodes, in MiB.
+    pub alloc_mem_mb: Option<f64>,
     /// The most memory it used, in MiB.
     pub max_rss_mb: Option<f64>,
     /// CPU time it used, in seconds.

@@ -60,7 +60,7 @@ fn a20(names: &mut Names, user: &str) -> Row {
         elapsed: Some(3600),
         cpus: Some(8),
         gpus: Some(2),
-        req_mem_mb: Some(16.0 * 1024.0),
+        alloc_mem_mb: Some(16.0 * 1024.0),
         max_rss_mb: None,
         cpu_seconds: Some(4.0 * 3600.0),
         gpu_seconds: None,
@@ -229,7 +229,7 @@ fn wasters_are_ranked_by_their_largest_share_of_a_resource() {
     ] {
         let mut row = a20(&mut names, user);
         row.state = names.intern("FAILED");
-        (row.cpus, row.gpus, row.req_mem_mb) = (Some(cpus), Some(gpus), Some(gib * 1024.0));
+        (row.cpus, row.gpus, row.alloc_mem_mb) = (Some(cpus), Some(gpus), Some(gib * 1024.0));
         rows.push(row);
     }
     let mut thrifty = a20(&mut names, "thea");
@@ -298,7 +298,7 @@ fn filters_admit_and_groups_gather() {
 fn nonsense_spoils_no_sum() {
     let mut names = Names::default();
     let mut rows = [a20(&mut names, "alice"), a20(&mut names, "alice")];
-    (rows[1].cpu_seconds, rows[1].req_mem_mb) = (Some(f64::NAN), Some(f64::INFINITY));
+    (rows[1].cpu_seconds, rows[1].alloc_mem_mb) = (Some(f64::NAN), Some(f64::INFINITY));
     let total = report(scope(0, DAY), &names, &rows).total;
     assert!(some_near(total.tally.cpu.efficiency(), 0.5));
     assert!(some_near(total.tally.cpu.coverage(), 0.5) && near(total.tally.memory.reserved, 16.0));
@@ -321,7 +321,7 @@ prop_compose! {
         row.end = ended.then(|| Timestamp::new(start + runs));
         row.collected = Timestamp::new(start + runs);
         row.elapsed = Some(u32::try_from(runs).unwrap() / (paused + 1));
-        (row.cpus, row.gpus, row.req_mem_mb, row.max_rss_mb) = (cpus, gpus, asked, peak);
+        (row.cpus, row.gpus, row.alloc_mem_mb, row.max_rss_mb) = (cpus, gpus, asked, peak);
         row.cpu_seconds = used.map(|used| used * runs as f64 * f64::from(cpus.unwrap_or(1)));
         (who, account, partition, state, nodes, row)
     }

@@ -75,6 +75,10 @@ impl<'a> Draft<'a> {
             node_count.filter(|n| *n > 0).or(req_nodes).unwrap_or(1),
             cpus.filter(|n| *n > 0).or(req_cpus).unwrap_or(1),
         );
+        let [billing, given_memory] = tres::amounts(given, ["billing", "mem"])
+            .map(|amount| odd.read(Field::AllocTres, amount).flatten());
+        let given_memory = given_memory.filter(|bytes| *bytes > 0).map(Bytes::new);
+        let req_memory = odd.req_memory(row, size, given_memory);
         let (array_job, array_task, het_job, het_offset) = family(row.get(Field::JobId));
         let (exit_code, exit_signal) = odd.exit(row);
         let run = Run {
@@ -115,7 +119,8 @@ impl<'a> Draft<'a> {
                 .flatten(),
             req_cpus,
             req_nodes,
-            req_memory: odd.req_memory(row, size),
+            req_memory,
+            memory: given_memory.or(req_memory),
             cpus,
             node_count,
             nodes: match row.get(Field::NodeList) {
@@ -124,7 +129,7 @@ impl<'a> Draft<'a> {
             },
             gpus: gpu_count,
             gpu_types: gpu_types.into(),
-            billing: odd.read(Field::AllocTres, tres::amount(given, "billing")).flatten(),
+            billing,
             cpu_seconds: None,
             cpu_source: None,
             peak_memory: None,
@@ -306,14 +311,18 @@ impl Oddities {
         found.filter(|bytes| bytes.get() > 0)
     }
 
-    fn req_memory(&mut self, row: &Row<'_>, (nodes, cpus): (u32, u32)) -> Option<Bytes> {
+    fn req_memory(
+        &mut self,
+        row: &Row<'_>,
+        (nodes, cpus): (u32, u32),
+        given: Option<Bytes>,
+    ) -> Option<Bytes> {
         let asked = self.read(Field::ReqMem, memory::request(row.get(Field::ReqMem))).flatten();
-        if let Some(asked) = asked {
-            return asked.in_all(u64::from(nodes), u64::from(cpus));
+        match asked {
+            Some(asked) => asked.in_all(u64::from(nodes), u64::from(cpus)),
+            // All memory of the nodes is asked for as none: what was given says how much that is.
+            None => given,
         }
-        // All memory of the nodes is asked for as none: what was given says how much that is.
-        let given = tres::amount(row.get(Field::AllocTres), "mem");
-        self.read(Field::AllocTres, given).flatten().filter(|bytes| *bytes > 0).map(Bytes::new)
     }
 
     fn exit(&mut self, row: &Row<'_>) -> (Option<u32>, Option<u32>) {

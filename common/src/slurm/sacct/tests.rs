@@ -99,6 +99,26 @@ fn all_memory_of_the_nodes_is_what_was_given() {
 }
 
 #[test]
+fn more_memory_than_was_asked_for_is_held() {
+    // With --exclusive Slurm gives DefMemPerCPU of every CPU of the node.
+    let fields = [
+        (Field::ReqMem, "500M"),
+        (Field::AllocTres, "billing=8,cpu=8,mem=4000M,node=1"),
+        (Field::Elapsed, "3600"),
+        (Field::MaxRss, "1000M"),
+    ];
+    look(&[&fields], |run, odd| {
+        assert_eq!((run.req_mem_mb(), run.alloc_mem_mb()), (Some(500.0), Some(4000.0)));
+        assert_eq!(run.memory_efficiency(), Some(25.0));
+        assert_eq!(run.memory_gb_hours_reserved(), Some(4000.0 / 1024.0));
+        assert_eq!((run.billing, odd.len()), (Some(8), 0));
+    });
+    // What has not started holds nothing yet: it is known by what it asks for.
+    let fields = [(Field::ReqMem, "500M"), (Field::AllocTres, "")];
+    assert_eq!(own(&fields, |run| run.alloc_mem_mb()), Some(500.0));
+}
+
+#[test]
 fn a6_to_a9_cpu_time() {
     for (text, seconds) in [
         ("1-02:03:04", Some(93_784.0)),
