@@ -1,7 +1,7 @@
 //! sacct: asked for the jobs of a stretch of time, or for jobs by number.
 
 use std::io::Read;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use steward_common::id::ClusterName;
@@ -12,6 +12,7 @@ use steward_common::window::Window;
 use super::command::{CommandError, Running, TEXT};
 use super::lines::{Lines, Piece};
 use super::seal::Seal;
+use crate::output::plain::visible;
 
 /// Pins what sacct would take from its surroundings: words are English. How times are printed is
 /// up to the [`Seal`] of the call.
@@ -46,6 +47,8 @@ pub struct Sacct {
     cluster: Option<ClusterName>,
     limit: Duration,
     stop: Stop,
+    /// What was last logged of its complaints.
+    told: Arc<Mutex<String>>,
 }
 
 /// A call that failed, or a visitor that did.
@@ -72,7 +75,7 @@ impl Sacct {
     /// The command `argv`, which stands for sacct, about a cluster or about the local one.
     #[must_use]
     pub fn new(argv: &[String], cluster: Option<ClusterName>, limit: Duration, stop: Stop) -> Self {
-        Self { argv: argv.to_vec(), cluster, limit, stop }
+        Self { argv: argv.to_vec(), cluster, limit, stop, told: Arc::default() }
     }
 
     fn start(
@@ -239,6 +242,16 @@ impl Sacct {
         self.text(&arguments, JSON_ENVIRONMENT, self.limit, TEXT)
     }
 
+    /// Logs what a call complained about that did not fail, unless the one before said the same: a
+    /// collection is many calls, and a line of slurm.conf that Slurm does not like comes with each.
+    fn tell(&self, complaint: String) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if !complaint.is_empty() && *told != complaint {
+            tracing::warn!(complaint = %visible(&complaint), "sacct answered, but complained");
+            *told = complaint;
+        }
+    }
+
     fn read<E>(
         &self,
         layout: &Layout,
@@ -258,7 +271,7 @@ impl Sacct {
                 (failure, _) => failure,
             });
         }
-        running.finish()?;
+        self.tell(running.finish()?);
         if answer.is_none_or(|answer| answer.last == b'\n') {
             return Ok(());
         }
@@ -300,6 +313,8 @@ fn utc(moment: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{self, Write};
+
     use super::*;
 
     fn layout() -> Layout {
@@ -340,5 +355,35 @@ mod tests {
         );
         let error = yes.fields().unwrap_err().to_string();
         assert!(error.contains("more than 1048576 bytes: it begins with 'aaaa"), "{error}");
+    }
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_sacct_complains_about_is_logged_once_though_it_answers() {
+        let log = Log::default();
+        let to = log.clone();
+        let subscriber =
+            tracing_subscriber::fmt().with_ansi(false).with_writer(move || to.clone()).finish();
+        tracing::subscriber::with_default(subscriber, || {
+            let odd = sacct(r"printf 'error: \033[2J\nkey\n' >&2", Duration::from_secs(25));
+            asked(&odd).unwrap();
+            asked(&odd.clone()).unwrap();
+            asked(&sacct("true", Duration::from_secs(25))).unwrap();
+        });
+        let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(log.lines().count(), 1, "{log}");
+        assert!(log.contains("WARN") && log.contains(r"error: \x1b[2J; key"), "{log}");
     }
 }
