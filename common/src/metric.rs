@@ -301,9 +301,9 @@ catalogue! {
     /// What the central service says about itself, in alphabetical order of the constants.
     CENTRE;
     CENTRE_ARCHIVE_BYTES: Gauge Centre Bytes "steward_archive_bytes" ["layer"],
-        "Size of the archive after the last collection of this service, by layer: raw or processed";
+        "Size of the archive after the last collection of this service, or when it began to lead, by layer: raw or processed";
     CENTRE_ARCHIVE_COVERED_UNTIL: Gauge Centre Seconds "steward_archive_covered_until_timestamp_seconds" ["cluster"],
-        "Unix time up to which the archive has every job that ended, after the last collection of this service";
+        "Unix time up to which the archive has every job that ended, while this service leads; absent if the archive cannot be read or has nothing of the cluster";
     CENTRE_BUILD_INFO: Gauge Centre Flag "steward_build_info" ["version"],
         "Always 1; the version of steward stands in the label";
     CENTRE_COLLECT_LAST_SUCCESS: Gauge Centre Seconds "steward_collect_last_success_timestamp_seconds" ["cluster"],

@@ -15,7 +15,7 @@ use crate::archive::Archive;
 use crate::archive::lock::Lock;
 use crate::config::Config;
 use crate::keep::retention::Retention;
-use crate::source::slurm::command::{CommandError, Running};
+use crate::source::slurm::command::{CommandError, Running, TEXT};
 use crate::source::slurm::sacct::{Sacct, Stop};
 use crate::source::slurm::settings;
 
@@ -87,24 +87,18 @@ pub fn local_within(
     limit: Duration,
     stop: &Stop,
 ) -> Result<ClusterName, CommandError> {
-    use std::io::Read;
-
     let mut argv = scontrol.to_vec();
     argv.extend(["show".to_owned(), "config".to_owned()]);
     let stop = stop.clone();
-    let mut running = Running::start(&argv, &[], limit, move || stop())?;
-    let mut text = String::new();
-    let unreadable = |source| CommandError::Unreadable { command: argv.join(" "), source };
-    if let Some(mut answer) = running.answer() {
-        answer.read_to_string(&mut text).map_err(unreadable)?;
-    }
-    running.finish()?;
+    let text = Running::start(&argv, &[], limit, move || stop())?.text(TEXT)?;
+    let text = String::from_utf8_lossy(&text);
     let name = text.lines().find_map(|line| {
         let (key, value) = line.split_once('=')?;
         (key.trim() == "ClusterName").then(|| value.trim().parse().ok()).flatten()
     });
     let why = "it does not say which cluster this is; set slurm.clusters";
-    name.ok_or_else(|| unreadable(std::io::Error::new(std::io::ErrorKind::InvalidData, why)))
+    let source = std::io::Error::new(std::io::ErrorKind::InvalidData, why);
+    name.ok_or_else(|| CommandError::Unreadable { command: argv.join(" "), source })
 }
 
 /// Midnight, on the site's clocks, of the day that is so many days before today, or the time before

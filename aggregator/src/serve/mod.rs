@@ -56,6 +56,7 @@ pub struct Service {
     socket: Socket,
     state: Arc<State>,
     tasks: Vec<Task>,
+    setup: Setup,
 }
 
 impl Service {
@@ -97,7 +98,7 @@ impl Service {
             counts,
             requests: Mutex::new(BTreeMap::new()),
         };
-        Ok(Self { listener, socket, state: Arc::new(state), tasks })
+        Ok(Self { listener, socket, state: Arc::new(state), tasks, setup })
     }
 
     /// Where its pages are.
@@ -113,7 +114,7 @@ impl Service {
     /// # Errors
     /// If a part ends before its time.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
-        let Self { listener, socket, state, tasks } = self;
+        let Self { listener, socket, state, tasks, setup } = self;
         let (stopper, stop) = shutdown::channel();
         let leadership = Arc::clone(&state.leadership);
         tracing::info!(
@@ -127,6 +128,9 @@ impl Service {
         for (task, record) in tasks.into_iter().zip(&state.tasks) {
             let (zone, record) = (state.config.zone(), Arc::clone(record));
             parts.spawn(task.run(zone, record, Arc::clone(&leadership), stop.clone()));
+        }
+        if state.config.collect.enabled {
+            parts.spawn(collecting::watch(setup, Arc::clone(&leadership), stop.clone()));
         }
         if state.config.exporter.enabled {
             // One service is enough to ask slurmctld.

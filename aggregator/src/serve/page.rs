@@ -184,7 +184,11 @@ const OF_CLUSTERS: &[OfCluster] = &[
 ];
 
 fn collections(out: &mut String, state: &State) -> fmt::Result {
-    let done = state.counts.collections.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut done = state.counts.collections.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if !state.leadership.leads() {
+        // Another service collects: what this one knew of the archive grows old.
+        done.clusters.values_mut().for_each(|one| one.covered_until = None);
+    }
     metric_header(out, &metric::CENTRE_ARCHIVE_BYTES)?;
     if let Some((raw, processed)) = done.bytes {
         line(out, &metric::CENTRE_ARCHIVE_BYTES, &["raw"], count(raw))?;

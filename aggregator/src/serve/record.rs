@@ -59,7 +59,7 @@ pub struct Counts {
 pub struct Collections {
     /// By cluster.
     pub clusters: BTreeMap<String, Collection>,
-    /// Bytes of the archive after the last one: raw and processed.
+    /// Bytes of the archive after the last one, or when this service began to lead: raw and processed.
     pub bytes: Option<(u64, u64)>,
 }
 

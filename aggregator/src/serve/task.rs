@@ -23,10 +23,12 @@ use super::gpu_years;
 use super::leader::Leadership;
 use super::noticing;
 use super::record::{Counts, Record};
+use crate::command::{Interrupted, message};
 use crate::config::Config;
 use crate::outlet;
 use crate::schedule::{Plan, Schedule};
 use crate::shutdown::Shutdown;
+use crate::source::slurm::command::CommandError;
 use crate::store::Store;
 use crate::sweep::Sweeper;
 
@@ -258,10 +260,18 @@ async fn ended(running: &mut Option<Running>) -> Result<(), String> {
     match running {
         None => std::future::pending().await,
         Some(running) => match (&mut running.handle).await {
-            Ok(result) => result.map_err(|error| crate::command::message(&error)),
+            Ok(Err(error)) if is_stop(&error) => Ok(()),
+            Ok(result) => result.map_err(|error| message(&error)),
             Err(error) => Err(error.to_string()),
         },
     }
+}
+
+/// Whether a run was only broken off because the service ends.
+fn is_stop(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<Interrupted>() || matches!(cause.downcast_ref(), Some(CommandError::Stopped))
+    })
 }
 
 fn note(record: &Record, running: Option<Running>, result: Result<(), String>) {
@@ -356,5 +366,24 @@ mod tests {
         started.stopper.stop();
         started.ended.await.unwrap();
         drop(started.dir);
+    }
+
+    #[tokio::test]
+    async fn a_run_that_was_broken_off_at_the_end_has_not_failed() {
+        for stopped in [true, false] {
+            let started = start(move |shutdown| async move {
+                shutdown.wait().await;
+                match stopped {
+                    true => Err(anyhow::Error::from(CommandError::Stopped).context("accounts")),
+                    false => Err(Interrupted.into()),
+                }
+            });
+            until(&started.record, |now| now.running_since.is_some()).await;
+            started.stopper.stop();
+            started.ended.await.unwrap();
+            let now = started.record.now();
+            assert_eq!((now.failed, now.error), (0, None));
+            drop(started.dir);
+        }
     }
 }

@@ -141,6 +141,96 @@ async fn the_second_service_waits_and_takes_over() {
     second.stop().await;
 }
 
+/// An archive whose manifest has these clusters, each covered up to a second.
+fn archive(dir: &Path, clusters: &[(&str, i64)]) {
+    use steward_common::time::Timestamp;
+    use steward_common::window::Window;
+
+    let mut manifest = crate::archive::manifest::Manifest::default();
+    for (name, until) in clusters {
+        let cluster = manifest.clusters.entry((*name).to_owned()).or_default();
+        let window = Window::new(Timestamp::new(1_000), Timestamp::new(*until)).unwrap();
+        cluster.covered.add(window);
+    }
+    std::fs::create_dir_all(dir.join("archive")).unwrap();
+    let text = serde_json::to_string(&manifest).unwrap();
+    std::fs::write(dir.join("archive/manifest.json"), text).unwrap();
+}
+
+/// Settings of a service whose Slurm answers nothing, at the time of its next collection.
+fn collecting(dir: &Path, schedule: &str) -> Config {
+    let mut config = config(dir);
+    config.collect.enabled = true;
+    config.collect.schedule = schedule.parse().unwrap();
+    let fails = vec!["false".to_owned()];
+    (config.slurm.sacct, config.slurm.scontrol) = (fails.clone(), fails);
+    config.slurm.retries = 0;
+    config
+}
+
+const COVERED: &str = "steward_archive_covered_until_timestamp_seconds{";
+const NEVER: &str = "0 0 1 1 *";
+
+async fn until_page(service: &Running, is_so: impl Fn(&str) -> bool) -> String {
+    for _ in 0..300 {
+        let page = service.get("/metrics").await.1;
+        if is_so(&page) {
+            return page;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("waited in vain: {}", service.get("/metrics").await.1);
+}
+
+#[tokio::test]
+async fn what_the_archive_covers_is_told_from_the_start_on_and_by_the_leader_only() {
+    let dir = tempfile::tempdir().unwrap();
+    archive(dir.path(), &[("old", 2_000), ("tux", 5_000)]);
+    let mut settings = collecting(dir.path(), NEVER);
+    settings.slurm.clusters = vec!["tux".parse().unwrap(), "new".parse().unwrap()];
+    let service = Running::start(settings.clone()).await;
+    let page = until_page(&service, |page| page.contains(COVERED)).await;
+    assert!(page.contains(&format!("{COVERED}cluster=\"tux\"}} 5000\n")), "{page}");
+    assert_eq!(page.matches(COVERED).count(), 1, "old is not asked, of new nothing is known");
+    settings.serve.socket = dir.path().join("second.sock");
+    let second = Running::start(settings).await;
+    second.wait_for("ok: standby\n").await;
+    // What is there when it takes over.
+    archive(dir.path(), &[("tux", 6_000)]);
+    assert!(!second.get("/metrics").await.1.contains(COVERED));
+    service.stop().await;
+    let now = format!("{COVERED}cluster=\"tux\"}} 6000\n");
+    until_page(&second, |page| page.contains(&now)).await;
+    second.stop().await;
+}
+
+#[tokio::test]
+async fn a_collection_that_fails_still_tells_what_the_archive_covers() {
+    let dir = tempfile::tempdir().unwrap();
+    archive(dir.path(), &[("tux", 5_000)]);
+    // Nobody says which cluster this is: the archive has but one.
+    let service = Running::start(collecting(dir.path(), "* * * * * *")).await;
+    let line = |until| format!("{COVERED}cluster=\"tux\"}} {until}\n");
+    until_page(&service, |page| page.contains(&line(5_000))).await;
+    // Somebody collects by hand.
+    archive(dir.path(), &[("tux", 7_000)]);
+    until_page(&service, |page| page.contains(&line(7_000))).await;
+    // An archive that cannot be read any more is no reason to forget it.
+    std::fs::write(dir.path().join("archive/manifest.json"), "{").unwrap();
+    let failed = |page: &str| -> Option<u64> {
+        let name = "steward_task_runs_total{task=\"collect\",result=\"failed\"} ";
+        page.lines().find_map(|line| line.strip_prefix(name))?.parse().ok()
+    };
+    let before = failed(&service.get("/metrics").await.1).unwrap();
+    let page = until_page(&service, |page| failed(page) > Some(before + 1)).await;
+    assert!(page.contains(&line(7_000)), "{page}");
+    service.stop().await;
+    let again = Running::start(collecting(dir.path(), "* * * * * *")).await;
+    let page = until_page(&again, |page| failed(page) > Some(0)).await;
+    assert!(!page.contains(COVERED), "{page}");
+    again.stop().await;
+}
+
 #[tokio::test]
 async fn what_is_no_request_is_refused_in_words() {
     let dir = tempfile::tempdir().unwrap();

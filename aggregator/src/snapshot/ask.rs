@@ -1,7 +1,5 @@
 //! Which command answers which question, and how its answer is read.
 
-use std::io::Read;
-use std::process::ChildStdout;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +11,7 @@ use steward_common::id::ClusterName;
 use steward_common::slurm::ParseError;
 
 use crate::config::Config;
-use crate::source::slurm::command::{CommandError, Running};
+use crate::source::slurm::command::{Answer, CommandError, Running, TEXT};
 use crate::source::slurm::json::{self, JsonError};
 use crate::source::slurm::sacct::Stop;
 
@@ -197,12 +195,7 @@ impl Asker {
         parse: impl FnOnce(&str) -> Result<T, ParseError>,
     ) -> Result<T, AskError> {
         let command = self.command(program, arguments);
-        let bytes = self.run(&command, |mut answer| {
-            let mut bytes = Vec::new();
-            answer.read_to_end(&mut bytes).map(|_| bytes).map_err(|source| {
-                CommandError::Unreadable { command: command.join(" "), source }.into()
-            })
-        })?;
+        let bytes = self.start(&command)?.text(TEXT)?;
         // Names may hold bytes that are no text; the rest of the line is still good.
         parse(&String::from_utf8_lossy(&bytes))
             .map_err(|source| AskError::Text { command: shown(&command), source })
@@ -212,7 +205,7 @@ impl Asker {
         &self,
         program: &[String],
         arguments: &[&str],
-        read: impl FnOnce(ChildStdout) -> Result<T, JsonError>,
+        read: impl FnOnce(Answer) -> Result<T, JsonError>,
     ) -> Result<T, AskError> {
         let command = self.command(program, arguments);
         self.run(&command, |answer| {
@@ -226,22 +219,26 @@ impl Asker {
         program.iter().cloned().chain(cluster).chain(arguments).collect()
     }
 
+    fn start(&self, command: &[String]) -> Result<Running, CommandError> {
+        let stop = Arc::clone(&self.stop);
+        Running::start(command, &ENVIRONMENT, self.limit(), move || stop())
+    }
+
     /// Runs a command while `read` reads from its pipe. If both fail, the command knows why; how it
     /// ended is told in any case.
     fn run<T>(
         &self,
         command: &[String],
-        read: impl FnOnce(ChildStdout) -> Result<T, AskError>,
+        read: impl FnOnce(Answer) -> Result<T, AskError>,
     ) -> Result<T, AskError> {
-        let stop = Arc::clone(&self.stop);
-        let mut running = Running::start(command, &ENVIRONMENT, self.limit(), move || stop())?;
+        let mut running = self.start(command)?;
         let Some(answer) = running.answer() else {
             return Err(AskError::Command(CommandError::Stopped));
         };
         let read = read(answer);
         match (read, running.finish()) {
-            (Ok(answer), Ok(())) => Ok(answer),
-            (Err(error), Ok(())) => Err(error),
+            (Ok(answer), Ok(_)) => Ok(answer),
+            (Err(error), Ok(_)) => Err(error),
             (Err(error), Err(CommandError::Failed { command, status, complaint }))
                 if complaint.is_empty() =>
             {

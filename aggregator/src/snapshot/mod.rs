@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 use crate::collect::site;
 use crate::config::Config;
 use crate::shutdown::Shutdown;
+use crate::source::slurm::command::CommandError;
 use crate::source::slurm::sacct::Stop;
 use ask::Asker;
 use pace::pause;
@@ -69,7 +70,7 @@ pub async fn watch(
 /// One snapshot of each cluster, now.
 ///
 /// # Errors
-/// If the name of the local cluster cannot be found out.
+/// If the name of the local cluster cannot be found out, or it is time to stop.
 pub fn once(config: &Arc<Config>, shutdown: &Shutdown) -> anyhow::Result<Vec<Snapshot>> {
     let mut clusters: Vec<_> = config.slurm.clusters.iter().cloned().map(Some).collect();
     if clusters.is_empty() {
@@ -86,7 +87,7 @@ pub fn once(config: &Arc<Config>, shutdown: &Shutdown) -> anyhow::Result<Vec<Sna
 /// Only what is `wanted` of one cluster, or of the local one, now.
 ///
 /// # Errors
-/// If the name of the local cluster cannot be found out.
+/// If the name of the local cluster cannot be found out, or it is time to stop.
 pub fn part(
     config: &Arc<Config>,
     cluster: Option<ClusterName>,
@@ -100,7 +101,7 @@ pub fn part(
         None => site::local(&config.slurm.scontrol, &stop)?,
     };
     let mut asker = Asker::new(Arc::clone(config), cluster, stop);
-    Ok(take::take(&mut asker, &Snapshot::unseen(name, now()), wanted))
+    Ok(take::take(&mut asker, &Snapshot::unseen(name, now()), wanted)?)
 }
 
 /// Asks one cluster.
@@ -159,6 +160,7 @@ impl Watcher {
     fn round_and_publish(&mut self, publish: &Publish) -> Duration {
         match self.round() {
             Ok(()) => self.nameless = false,
+            Err(CommandError::Stopped) => {}
             Err(error) if !self.nameless => {
                 tracing::error!(%error, "cannot find out which cluster this is; trying again");
                 self.nameless = true;
@@ -174,7 +176,7 @@ impl Watcher {
     }
 
     /// Takes a snapshot.
-    fn round(&mut self) -> Result<(), crate::source::slurm::command::CommandError> {
+    fn round(&mut self) -> Result<(), CommandError> {
         let begun = Instant::now();
         if self.last.is_none() {
             let stopping = self.shutdown.clone();
@@ -184,7 +186,7 @@ impl Watcher {
         }
         let Some(last) = &self.last else { return Ok(()) };
         let wanted = wanted(&self.config);
-        let mut snapshot = take::take(&mut self.asker, last, &wanted);
+        let mut snapshot = take::take(&mut self.asker, last, &wanted)?;
         let exporter = &self.config.exporter;
         snapshot.interval = pause(exporter.interval.0, exporter.share, begun.elapsed());
         take::tell(last, &snapshot);

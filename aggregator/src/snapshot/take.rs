@@ -7,6 +7,7 @@ use steward_common::cluster::{Asked, Question, Seen, Snapshot};
 use steward_common::time;
 
 use super::ask::{AskError, Asker};
+use crate::source::slurm::command::CommandError;
 
 /// Limits of accounts are asked of the database, and change when an administrator changes them.
 const SELDOM: Duration = Duration::from_secs(600);
@@ -22,7 +23,14 @@ const LONG: Duration = Duration::from_secs(3);
 /// Asks what is wanted. What was answered before stays where there is no answer now. After a
 /// failure that took long nothing more is asked: whoever hangs is not asked seven times more, and
 /// that there is no answer is known soon.
-pub fn take(asker: &mut Asker, before: &Snapshot, wanted: &[Question]) -> Snapshot {
+///
+/// # Errors
+/// If we are told to stop: that nobody answered then means nothing.
+pub fn take(
+    asker: &mut Asker,
+    before: &Snapshot,
+    wanted: &[Question],
+) -> Result<Snapshot, CommandError> {
     let mut snapshot = before.clone();
     snapshot.taken_at = now();
     let mut hung: Option<Question> = None;
@@ -41,6 +49,9 @@ pub fn take(asker: &mut Asker, before: &Snapshot, wanted: &[Question]) -> Snapsh
             Some(other) => Err(AskError::NotAsked(other)),
             None => put(asker, *question, at, &mut snapshot),
         };
+        if let Err(AskError::Command(stopped @ CommandError::Stopped)) = result {
+            return Err(stopped);
+        }
         if result.is_err() && hung.is_none() && begun.elapsed() >= LONG.min(asker.limit()) {
             hung = Some(*question);
         }
@@ -51,7 +62,7 @@ pub fn take(asker: &mut Asker, before: &Snapshot, wanted: &[Question]) -> Snapsh
         let error = result.err().map(|error| error.to_string());
         snapshot.asked.insert(*question, Asked { at, took: begun.elapsed(), error, answered });
     }
-    snapshot
+    Ok(snapshot)
 }
 
 /// Asks one question and puts its answer in its place.

@@ -116,6 +116,22 @@ fn after_one_that_hangs_the_others_are_not_asked() {
 }
 
 #[test]
+fn a_question_that_was_broken_off_at_the_end_is_no_failure() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("hang"), "").unwrap();
+    let (mut watcher, stopper) = watcher(slurm(dir.path()));
+    let cluster = ClusterName::new("steward").unwrap();
+    let before = Snapshot::unseen(cluster, now());
+    watcher.last = Some(before.clone());
+    stopper.stop();
+    assert!(matches!(watcher.round(), Err(CommandError::Stopped)));
+    assert_eq!(watcher.last.as_ref().unwrap().asked.len(), 0, "nothing is told of it");
+    watcher.last = None;
+    watcher.round_and_publish(&Publish::new(|_| panic!("it is the end")));
+    assert!(!watcher.nameless);
+}
+
+#[test]
 fn what_no_family_needs_is_not_asked() {
     let mut config = Config::default();
     config.exporter.families.licences = false;

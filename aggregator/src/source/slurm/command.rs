@@ -1,8 +1,8 @@
 //! A command of Slurm, run with a time limit and a way to stop it.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -10,8 +10,19 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use steward_common::slurm::sacct::DELIMITER;
+
+use super::pipe::{Over, Pipe};
+use crate::output::plain::{cut, visible};
+
 /// How much of what a command complains about is kept.
-const COMPLAINT: u64 = 4096;
+const COMPLAINT: usize = 4096;
+
+/// No answer that is read as a whole is larger than this, not the queue with a million jobs.
+pub const TEXT: u64 = 1 << 30;
+
+/// How much of a text that is no answer is shown.
+const BEGIN: usize = 60;
 
 /// How much a pipe holds: with the usual 64 KiB writer and reader wake each other thirty thousand
 /// times for an answer of two gigabytes.
@@ -29,7 +40,7 @@ pub enum CommandError {
         /// The command.
         command: String,
         /// Why.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// It ended with an error.
     #[error("{command}: {status}: {complaint}")]
@@ -55,7 +66,7 @@ pub enum CommandError {
         /// The command.
         command: String,
         /// Why.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// We were told to stop.
     #[error("interrupted")]
@@ -82,10 +93,14 @@ impl CommandError {
     }
 }
 
+/// What a command prints, up to its end or the end of its time.
+pub type Answer = Pipe<ChildStdout>;
+
 /// A command that is running. Its answer is read from [`Running::answer`].
 pub struct Running {
     name: String,
     child: Child,
+    over: Over,
     complaint: Option<JoinHandle<String>>,
     watch: Option<Watch>,
 }
@@ -113,48 +128,78 @@ impl Running {
             .process_group(0)
             .spawn()
             .map_err(not_started)?;
-        let complaint = child.stderr.take().map(|mut stderr| {
-            thread::spawn(move || {
-                let mut text = Vec::new();
-                // What cannot be read of a complaint is not worth one of our own; the rest is
-                // read so that the command does not wait for us.
-                drop(stderr.by_ref().take(COMPLAINT).read_to_end(&mut text));
-                drop(std::io::copy(&mut stderr, &mut std::io::sink()));
-                String::from_utf8_lossy(&text).trim().replace('\n', "; ")
-            })
+        let over = Over::default();
+        let complaint = child.stderr.take().map(|stderr| {
+            let stderr = Pipe::new(stderr, over.clone());
+            thread::spawn(move || complaint(stderr))
         });
-        let watch = Some(watch(&child, name.clone(), limit, stop));
-        Ok(Running { name, child, complaint, watch })
+        let watch = Some(watch(&child, over.clone(), name.clone(), limit, stop));
+        Ok(Running { name, child, over, complaint, watch })
     }
 
     /// What it prints.
-    pub fn answer(&mut self) -> Option<ChildStdout> {
+    pub fn answer(&mut self) -> Option<Answer> {
         let answer = self.child.stdout.take()?;
         // Where the system does not allow it, the pipe stays as it is.
         let _size = rustix::pipe::fcntl_setpipe_size(&answer, PIPE);
-        Some(answer)
+        Some(Pipe::new(answer, self.over.clone()))
     }
 
-    /// Waits for its end.
+    /// All that it prints, when it has ended.
+    ///
+    /// # Errors
+    /// If that is more than `most` bytes, or as [`Running::finish`].
+    pub fn text(mut self, most: u64) -> Result<Vec<u8>, CommandError> {
+        let mut bytes = Vec::new();
+        let answer = self.answer();
+        let mut read = answer.map_or(Ok(0), |answer| answer.take(most + 1).read_to_end(&mut bytes));
+        if bytes.len() as u64 > most {
+            let why = format!("its answer has more than {most} bytes: {}", begin(&bytes));
+            read = Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        match read {
+            Ok(_) => self.finish().map(|_| bytes),
+            Err(source) => {
+                let command = self.name.clone();
+                Err(self.give_up().unwrap_or(CommandError::Unreadable { command, source }))
+            }
+        }
+    }
+
+    /// Waits for its end; gives what it complained about all the same.
     ///
     /// # Errors
     /// If it failed, took too long or was stopped.
-    pub fn finish(mut self) -> Result<(), CommandError> {
+    pub fn finish(mut self) -> Result<String, CommandError> {
         let status = self.child.wait();
+        // A process that it left behind may hold the pipe of complaints for as long as it likes.
+        self.over.set();
         let killed = self.end_watch();
         let complaint = self.complaint.take().and_then(|thread| thread.join().ok());
         if let Some(error) = killed {
             return Err(error);
         }
         let command = self.name.clone();
+        let complaint = complaint.unwrap_or_default();
         match status {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => {
-                let complaint = complaint.unwrap_or_default();
-                Err(CommandError::Failed { command, status, complaint })
-            }
+            Ok(status) if status.success() => Ok(complaint),
+            Ok(status) => Err(CommandError::Failed { command, status, complaint }),
             Err(source) => Err(CommandError::Unreadable { command, source }),
         }
+    }
+
+    /// Ends it, for somebody who cannot read its answer. Tells why it was ended before, if it was:
+    /// then its answer was cut short, and is not to blame.
+    #[must_use]
+    pub fn give_up(mut self) -> Option<CommandError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Option<CommandError> {
+        kill(&self.child);
+        drop(self.child.wait());
+        self.over.set();
+        self.end_watch()
     }
 
     fn end_watch(&mut self) -> Option<CommandError> {
@@ -168,11 +213,30 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if self.watch.is_some() {
-            kill(&self.child);
-            drop(self.child.wait());
-            self.end_watch();
+            drop(self.end());
         }
     }
+}
+
+/// What a command complains about, on one line.
+fn complaint(mut stderr: Pipe<ChildStderr>) -> String {
+    let mut text = Vec::new();
+    // What cannot be read of a complaint is not worth one of our own.
+    drop(stderr.by_ref().take(COMPLAINT as u64).read_to_end(&mut text));
+    // If all is over, the last words may not have been read yet.
+    text.extend(stderr.rest(COMPLAINT.saturating_sub(text.len())));
+    // More is read only so that the command does not wait for us.
+    drop(io::copy(&mut stderr, &mut io::sink()));
+    String::from_utf8_lossy(&text).trim().replace('\n', "; ")
+}
+
+/// How a text begins that is no answer, for a message: up to the first delimiter, behind which
+/// there may be names.
+#[must_use]
+pub fn begin(bytes: &[u8]) -> String {
+    let text = bytes.split(|byte| *byte == DELIMITER).next().unwrap_or_default();
+    let text = String::from_utf8_lossy(text.get(..BEGIN).unwrap_or(text));
+    format!("it begins with '{}'", cut(&visible(&text), BEGIN))
 }
 
 fn kill(child: &Child) {
@@ -184,9 +248,10 @@ fn kill(child: &Child) {
 
 type Watch = (mpsc::Sender<()>, JoinHandle<Option<CommandError>>);
 
-/// Kills the command when its time is over. Ends when the sender is dropped.
+/// Kills the command when its time is over, and ends all reading from it. Ends when the sender is dropped.
 fn watch(
     child: &Child,
+    over: Over,
     command: String,
     limit: Duration,
     stop: impl Fn() -> bool + Send + 'static,
@@ -210,6 +275,7 @@ fn watch(
             if let Ok(pid) = pid {
                 let _ = killpg(pid, Signal::SIGKILL);
             }
+            over.set();
             return Some(error);
         }
     });
@@ -248,10 +314,46 @@ mod tests {
             Running::start(&shell("sleep 60 & sleep 60"), &[], Duration::from_millis(200), NEVER)
                 .unwrap();
         let mut text = String::new();
-        // Ends only when the last process that holds the pipe is gone.
         running.answer().unwrap().read_to_string(&mut text).unwrap();
         assert!(matches!(running.finish(), Err(CommandError::TooSlow { .. })));
         assert!(begun.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn nobody_who_left_the_group_of_a_command_makes_it_last_longer() {
+        // The last one prints all the time.
+        for left in ["setsid sleep 25", "setsid sleep 25 & sleep 25", "setsid timeout 25 yes"] {
+            let (begun, limit) = (Instant::now(), Duration::from_millis(300));
+            let mut running = Running::start(&shell(left), &[], limit, NEVER).unwrap();
+            io::copy(&mut running.answer().unwrap(), &mut io::sink()).unwrap();
+            assert!(matches!(running.finish(), Err(CommandError::TooSlow { .. })), "{left}");
+            assert!(begun.elapsed() < Duration::from_secs(15), "{left}");
+        }
+    }
+
+    #[test]
+    fn who_holds_the_pipe_of_complaints_delays_nothing_and_hides_no_word() {
+        let (begun, limit) = (Instant::now(), Duration::from_secs(25));
+        let script = "setsid sleep 25 >/dev/null & echo no >&2; exit 3";
+        let error = Running::start(&shell(script), &[], limit, NEVER).unwrap().finish();
+        let error = error.unwrap_err().to_string();
+        assert!(error.ends_with(": no"), "{error}");
+        let dropped = Running::start(&shell("setsid sleep 25"), &[], limit, NEVER).unwrap();
+        assert!(dropped.give_up().is_none());
+        assert!(begun.elapsed() < Duration::from_secs(15));
+    }
+
+    #[test]
+    fn an_answer_that_is_too_long_is_told_with_its_beginning() {
+        let limit = Duration::from_secs(25);
+        let text = |script| Running::start(&shell(script), &[], limit, NEVER).unwrap().text(6);
+        assert_eq!(text("echo 12345").unwrap(), b"12345\n");
+        let error = text("yes 'a\tb'").unwrap_err();
+        assert!(matches!(error, CommandError::Unreadable { .. }), "not tried again: {error}");
+        assert_eq!(
+            error.to_string(),
+            "sh: its answer has more than 6 bytes: it begins with 'a\\tb\\na\\tb'"
+        );
     }
 
     #[test]

@@ -15,15 +15,13 @@ use steward_common::slurm::sacct::{DELIMITER, Field, Layout, Row};
 use super::marks::Marks;
 use super::seal::{self, Seal};
 
+mod bound;
 mod stray;
 
 use stray::Stray;
 
 /// How much is read at a time. A job with very many steps makes the buffer grow beyond it.
 const BLOCK: usize = if cfg!(test) { 50 } else { 256 << 10 };
-
-/// A job with more text than this is no job: the answer is not sacct's.
-const LARGEST: usize = 1 << 30;
 
 /// One job of the answer.
 pub enum Piece<'a> {
@@ -185,10 +183,9 @@ impl<'l> Lines<'l> {
             }
             // Nothing was whole: the job is larger than the block.
             block = if done == 0 { block * 2 } else { BLOCK.max(self.filled * 2) };
-            if block > LARGEST {
-                let why = "one job of sacct's answer is more than a gigabyte of text";
-                return Err(io::Error::new(io::ErrorKind::InvalidData, why).into());
-            }
+            // In what is left, only that behind the last seal may be without a row.
+            let row = self.filled - self.seals.last().map_or(0, |at| *at as usize);
+            bound::check(self.bytes.get(..self.filled).unwrap_or_default(), row, block)?;
         }
     }
 

@@ -6,6 +6,7 @@ pub mod coordinators;
 pub mod json;
 pub mod lines;
 pub mod marks;
+pub mod pipe;
 pub mod sacct;
 pub mod seal;
 pub mod settings;

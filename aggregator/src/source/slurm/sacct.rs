@@ -1,7 +1,7 @@
 //! sacct: asked for the jobs of a stretch of time, or for jobs by number.
 
 use std::io::Read;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use steward_common::id::ClusterName;
@@ -9,9 +9,10 @@ use steward_common::slurm::sacct::{DELIMITER, Field, Layout};
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
-use super::command::{CommandError, Running};
+use super::command::{CommandError, Running, TEXT};
 use super::lines::{Lines, Piece};
 use super::seal::Seal;
+use crate::output::plain::visible;
 
 /// Pins what sacct would take from its surroundings: words are English. How times are printed is
 /// up to the [`Seal`] of the call.
@@ -33,6 +34,9 @@ const NEEDED: [Field; 6] =
 /// How long sacct may take to say what it knows.
 const HELP_LIMIT: Duration = Duration::from_secs(30);
 
+/// What it says of itself is not a hundredth of this.
+const HELP: u64 = 1 << 20;
+
 /// Says whether to stop.
 pub type Stop = Arc<dyn Fn() -> bool + Send + Sync>;
 
@@ -43,6 +47,8 @@ pub struct Sacct {
     cluster: Option<ClusterName>,
     limit: Duration,
     stop: Stop,
+    /// What was last logged of its complaints.
+    told: Arc<Mutex<String>>,
 }
 
 /// A call that failed, or a visitor that did.
@@ -69,7 +75,7 @@ impl Sacct {
     /// The command `argv`, which stands for sacct, about a cluster or about the local one.
     #[must_use]
     pub fn new(argv: &[String], cluster: Option<ClusterName>, limit: Duration, stop: Stop) -> Self {
-        Self { argv: argv.to_vec(), cluster, limit, stop }
+        Self { argv: argv.to_vec(), cluster, limit, stop, told: Arc::default() }
     }
 
     fn start(
@@ -88,13 +94,9 @@ impl Sacct {
         arguments: &[String],
         environment: &[(&str, &str)],
         limit: Duration,
+        most: u64,
     ) -> Result<String, CommandError> {
-        let mut running = self.start(arguments, environment, limit)?;
-        let mut bytes = Vec::new();
-        let read = running.answer().map_or(Ok(0), |mut answer| answer.read_to_end(&mut bytes));
-        running.finish()?;
-        let unreadable = |source| CommandError::Unreadable { command: "sacct".to_owned(), source };
-        read.map_err(unreadable)?;
+        let bytes = self.start(arguments, environment, limit)?.text(most)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -122,6 +124,7 @@ impl Sacct {
             &["--helpformat".to_owned()],
             ENVIRONMENT,
             HELP_LIMIT.min(self.limit),
+            HELP,
         )?))
     }
 
@@ -146,7 +149,7 @@ impl Sacct {
     /// If it does not answer.
     pub fn version(&self) -> Result<String, CommandError> {
         Ok(self
-            .text(&["--version".to_owned()], ENVIRONMENT, HELP_LIMIT.min(self.limit))?
+            .text(&["--version".to_owned()], ENVIRONMENT, HELP_LIMIT.min(self.limit), HELP)?
             .trim()
             .to_owned())
     }
@@ -236,7 +239,17 @@ impl Sacct {
         let mut arguments = vec!["--json".to_owned(), "--duplicates".to_owned()];
         arguments.push(by_number(jobs));
         arguments.push(self.of_cluster());
-        self.text(&arguments, JSON_ENVIRONMENT, self.limit)
+        self.text(&arguments, JSON_ENVIRONMENT, self.limit, TEXT)
+    }
+
+    /// Logs what a call complained about that did not fail, unless the one before said the same: a
+    /// collection is many calls, and a line of slurm.conf that Slurm does not like comes with each.
+    fn tell(&self, complaint: String) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if !complaint.is_empty() && *told != complaint {
+            tracing::warn!(complaint = %visible(&complaint), "sacct answered, but complained");
+            *told = complaint;
+        }
     }
 
     fn read<E>(
@@ -250,10 +263,15 @@ impl Sacct {
         let environment = [ENVIRONMENT, &[("SLURM_TIME_FORMAT", times.as_str())]].concat();
         let mut running = self.start(arguments, &environment, self.limit)?;
         let mut answer = running.answer().map(|answer| Whole { answer, last: b'\n' });
-        if let Some(answer) = &mut answer {
-            Lines::new(layout, &seal).read(&mut *answer, visit)?;
+        if let Some(answer) = &mut answer
+            && let Err(failure) = Lines::new(layout, &seal).read(&mut *answer, visit)
+        {
+            return Err(match (failure, running.give_up()) {
+                (Failure::Call(_), Some(ended)) => ended.into(),
+                (failure, _) => failure,
+            });
         }
-        running.finish()?;
+        self.tell(running.finish()?);
         if answer.is_none_or(|answer| answer.last == b'\n') {
             return Ok(());
         }
@@ -290,5 +308,82 @@ fn utc(moment: Timestamp) -> String {
         Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%S").to_string(),
         // Beyond the year 9999, as far as any program is concerned: the end of time.
         Err(_) => "9999-12-31T23:59:59".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+
+    use super::*;
+
+    fn layout() -> Layout {
+        Layout::new(|field| matches!(field, Field::JobIdRaw | Field::Submit | Field::JobName))
+    }
+
+    /// A shell script as sacct, and what became of a call of it.
+    fn sacct(script: &str, limit: Duration) -> Sacct {
+        let argv = ["sh", "-c", script].map(str::to_owned);
+        Sacct::new(&argv, None, limit, Arc::new(|| false))
+    }
+
+    fn asked(sacct: &Sacct) -> Result<(), String> {
+        sacct.runs_of(&layout(), &[1], |_| Ok::<(), Failure<String>>(())).map_err(|failure| {
+            match failure {
+                Failure::Call(error) => error.to_string(),
+                Failure::Visit(error) => error,
+            }
+        })
+    }
+
+    #[test]
+    fn an_answer_that_was_cut_short_is_not_blamed_for_what_it_lacks() {
+        let cut = r"printf '1\0377\037'; setsid sleep 25";
+        let error = asked(&sacct(cut, Duration::from_secs(1))).unwrap_err();
+        assert!(error.contains("no end after 1 s"), "{error}");
+        let error = asked(&sacct(r"printf '1\0377\037a\0371\n'", Duration::from_secs(25)));
+        assert!(error.unwrap_err().contains("must pass its environment on"));
+    }
+
+    #[test]
+    fn whoever_never_ends_a_row_is_no_sacct() {
+        let yes = sacct("yes aaaa | tr -d '\\n'", Duration::from_secs(25));
+        let error = asked(&yes).unwrap_err();
+        assert!(
+            error.starts_with("sacct: a row of 1 MiB or more: it begins with 'aaaa"),
+            "{error}"
+        );
+        let error = yes.fields().unwrap_err().to_string();
+        assert!(error.contains("more than 1048576 bytes: it begins with 'aaaa"), "{error}");
+    }
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_sacct_complains_about_is_logged_once_though_it_answers() {
+        let log = Log::default();
+        let to = log.clone();
+        let subscriber =
+            tracing_subscriber::fmt().with_ansi(false).with_writer(move || to.clone()).finish();
+        tracing::subscriber::with_default(subscriber, || {
+            let odd = sacct(r"printf 'error: \033[2J\nkey\n' >&2", Duration::from_secs(25));
+            asked(&odd).unwrap();
+            asked(&odd.clone()).unwrap();
+            asked(&sacct("true", Duration::from_secs(25))).unwrap();
+        });
+        let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(log.lines().count(), 1, "{log}");
+        assert!(log.contains("WARN") && log.contains(r"error: \x1b[2J; key"), "{log}");
     }
 }

@@ -1,13 +1,12 @@
 //! What Slurm says about its own settings: `scontrol show config`, `sacctmgr show configuration`.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::civil::DateTime;
 
-use super::command::{CommandError, Running};
+use super::command::{CommandError, Running, TEXT};
 use super::sacct::Stop;
 
 /// Words that stand for "not set".
@@ -27,11 +26,7 @@ pub fn text(
     let environment = [("TZ", "UTC"), ("LC_ALL", "C.UTF-8"), ("SLURM_TIME_FORMAT", "standard")];
     let argv: Vec<String> =
         argv.iter().cloned().chain(arguments.iter().map(ToString::to_string)).collect();
-    let mut running = Running::start(&argv, &environment, limit, move || stop())?;
-    let mut bytes = Vec::new();
-    let read = running.answer().map_or(Ok(0), |mut answer| answer.read_to_end(&mut bytes));
-    running.finish()?;
-    read.map_err(|source| CommandError::Unreadable { command: argv.join(" "), source })?;
+    let bytes = Running::start(&argv, &environment, limit, move || stop())?.text(TEXT)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

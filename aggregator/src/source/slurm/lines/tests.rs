@@ -129,6 +129,40 @@ fn an_answer_without_seals_is_an_error() {
 }
 
 #[test]
+fn a_job_of_many_long_rows_is_read_and_a_row_without_end_is_an_error() {
+    let name = "n".repeat(4096);
+    let step = |at| format!("1.{at}\x1f7\x1eabcdefgh\x1f{name}\x1f1.{at}\n");
+    let steps: String = (0..300).map(step).collect();
+    let text = format!("1\x1f7\x1eabcdefgh\x1fa\x1f1\n{steps}");
+    let jobs = seen(text.as_bytes(), 1 << 16);
+    assert_eq!((jobs.len(), jobs[0].len()), (1, 1 + 300 * 4097));
+
+    struct Endless<'a>(&'a [u8], &'a [u8]);
+    impl Read for Endless<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            if self.0.is_empty() {
+                self.0 = self.1;
+            }
+            self.0.read(into)
+        }
+    }
+    let (layout, seal) = (layout(), Seal::of(*b"abcdefgh"));
+    for (first, again, shown) in [
+        (&b""[..], &b"aaaa"[..], "begins with 'aaaaaaaa"),
+        (b"", b"a\x1b\n", "begins with 'a\\x1b\\na"),
+        (b"77\x1f7\x1eabcdefgh\x1fname", b"a", "begins with '77'"),
+        (b"1\x1f7\x1eabcdefgh\x1fa\x1f1\n", b"a\n", "begins with '1'"),
+    ] {
+        let mut lines = Lines::new(&layout, &seal);
+        let error = lines.read(Endless(first, again), |_| Ok::<(), io::Error>(())).unwrap_err();
+        let error = error.to_string();
+        assert!(error.starts_with("a row of 1 MiB or more: it "), "{error}");
+        assert!(error.contains(shown) && error.len() < 200, "{shown}: {error}");
+        assert!(lines.bytes.len() < 4 << 20);
+    }
+}
+
+#[test]
 fn bytes_that_are_no_text_stay_in_their_place() {
     assert_eq!(seen(b"1\x1f7\x1eabcdefgh\x1fa\xff\xfeb\x1f1\n", 1000), ["a??b"]);
 }
