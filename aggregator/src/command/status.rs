@@ -20,7 +20,7 @@ use crate::serve::client::ask;
 use crate::serve::handler::status::Status;
 use crate::shutdown::Shutdown;
 use crate::source::slurm::settings::{Settings, text};
-use crate::status::{Holding, look};
+use crate::status::{Holding, look, lost_in_words};
 
 /// How long Slurm and the service may take to say something.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -115,6 +115,11 @@ fn warnings(
     now: Timestamp,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
+    if !holding.lost.is_empty() {
+        let lost = lost_in_words(&holding.lost);
+        warnings
+            .push(format!("{lost}; `steward archive rebuild` makes missing files anew from raw"));
+    }
     if let Err(why) = purge {
         warnings.push(format!(
             "it is not known when slurmdbd deletes jobs, so nobody warns before it does: {why}"

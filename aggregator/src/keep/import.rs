@@ -128,9 +128,7 @@ fn known(archive: &Archive, change: &Change, cluster: &str) -> Result<HashSet<u6
     let days = entry.days.iter().map(|(day, entry)| (Part::Day(*day), *entry));
     for (part, file) in days.chain(entry.open.map(|file| (Part::Open, file))) {
         let Some(table) = archive.open(cluster, part, file)? else {
-            let why = "a file that the manifest names is missing; \
-                       `steward archive rebuild` makes it anew";
-            return Err(wrong(&archive.shelf().address(""), &why));
+            return Err(archive.missing(cluster, part));
         };
         carry::shown(&table, |(_, submit), id| {
             known.insert(stand_in::shown(id, submit));

@@ -8,10 +8,12 @@ use steward_common::time::Timestamp;
 use super::rebuild::{self, Order};
 use super::retention::Retention;
 use crate::archive::cells::texts;
+use crate::archive::files::Look;
 use crate::archive::raw::{Form, Key, RawWriter};
 use crate::archive::shelf::Directory;
 use crate::archive::{Archive, ArchiveError, Day, Part, agent, carry};
 use crate::collect::Watch;
+use crate::jobs::{Question, Whose};
 
 struct Unwatched;
 
@@ -66,15 +68,9 @@ fn plain(state: &str, end: &str) -> String {
     format!("7\x1f7\x1fann\x1f{state}\x1f100\x1f{end}\x1f7")
 }
 
-#[test]
-fn a_run_says_when_it_was_collected() {
-    let directory = tempfile::tempdir().unwrap();
-    let archive = archive(directory.path());
-    add(&archive, 500, &[(Form::Plain, plain("RUNNING", "Unknown"), None)]);
-    add(&archive, 900, &[(Form::Plain, plain("COMPLETED", "700"), Some(700))]);
-    rebuild(&archive);
-    let question = crate::jobs::Question {
-        whose: crate::jobs::Whose::All,
+fn job_seven() -> Question {
+    Question {
+        whose: Whose::All,
         from: 0,
         to: i64::MAX,
         states: Vec::new(),
@@ -84,8 +80,63 @@ fn a_run_says_when_it_was_collected() {
         name: None,
         job_id: Some("7".to_owned()),
         limit: 0,
+    }
+}
+
+#[test]
+fn a_file_that_is_lost_is_named_by_all_who_miss_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = archive(directory.path());
+    add(&archive, 900, &[(Form::Plain, plain("COMPLETED", "700"), Some(700))]);
+    rebuild(&archive);
+    let lost = || {
+        let now = Timestamp::new(1000);
+        crate::status::look(&archive, now, Duration::ZERO).unwrap().unwrap().lost
     };
-    let runs = archive.jobs(&question).unwrap().runs;
+    assert_eq!(lost(), Vec::<String>::new());
+    let name = "processed/cluster=c1/1970-01-01.parquet";
+    let path = directory.path().join(name);
+    let whole = std::fs::read(&path).unwrap();
+    // Another size is seen without opening it.
+    std::fs::write(&path, [whole.as_slice(), b"x"].concat()).unwrap();
+    assert_eq!(lost(), [name]);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(lost(), [name]);
+    assert_eq!(archive.named(Look::Reading).unwrap().lost, [name]);
+    let missed = archive.jobs(&job_seven()).unwrap_err().to_string();
+    assert!(missed.starts_with(&format!("{}: is missing", path.display())), "{missed}");
+    assert!(missed.contains("steward archive rebuild"), "{missed}");
+    // While it is being moved it is in staging.
+    let entry = archive.manifest().unwrap().clusters["c1"].days[&Day::of(Timestamp::new(700))];
+    let waiting = directory.path().join(format!("staging/{}/{name}", entry.generation));
+    std::fs::create_dir_all(waiting.parent().unwrap()).unwrap();
+    std::fs::write(&waiting, &whole).unwrap();
+    assert_eq!(lost(), Vec::<String>::new());
+}
+
+#[test]
+fn who_reads_without_a_manifest_hears_that_it_is_lost_if_there_are_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = archive(directory.path());
+    assert!(archive.must_match(&archive.manifest().unwrap()).is_ok());
+    add(&archive, 900, &[(Form::Plain, plain("COMPLETED", "700"), Some(700))]);
+    rebuild(&archive);
+    std::fs::remove_file(directory.path().join("manifest.json")).unwrap();
+    let place = crate::config::Location::Directory(directory.path().to_owned());
+    let config = crate::config::Config::default();
+    let error = crate::command::reader::open(&place, &config).err().unwrap();
+    assert!(error.to_string().contains("steward archive rebuild"), "{error}");
+    assert!(!crate::command::reader::is_closed(&error));
+}
+
+#[test]
+fn a_run_says_when_it_was_collected() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = archive(directory.path());
+    add(&archive, 500, &[(Form::Plain, plain("RUNNING", "Unknown"), None)]);
+    add(&archive, 900, &[(Form::Plain, plain("COMPLETED", "700"), Some(700))]);
+    rebuild(&archive);
+    let runs = archive.jobs(&job_seven()).unwrap().runs;
     let told: Vec<_> = runs.iter().map(|run| (run.state.as_str(), run.collected_at)).collect();
     assert_eq!(told, [("COMPLETED", Some(900))]);
 }
