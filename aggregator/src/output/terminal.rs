@@ -44,7 +44,8 @@ pub fn sheet(sheet: &Sheet, screen: Screen, top: Option<usize>) -> String {
         notes.push(format!("… {} (--top 0 shows all)", sheet.left_out(left_out)));
     }
     if !hidden.is_empty() {
-        notes.push(format!("Too narrow for: {} (--format csv has all)", hidden.join(", ")));
+        // Every command that shows tables has this option; few have --format.
+        notes.push(format!("Too narrow for: {} (--json has all)", hidden.join(", ")));
     }
     notes.extend(sheet.notes.iter().map(|note| visible(note)));
     for note in notes {
