@@ -45,6 +45,9 @@ fn main() -> ExitCode {
         Err(error) => return complain(&error.into()),
     };
     start_log(&config);
+    if let Some(trouble) = config.zone_trouble() {
+        tracing::warn!("{trouble}");
+    }
     match run(cli.command, config).and_then(|outcome| print(&outcome)) {
         Ok(code) => code,
         Err(error) => complain(&error),
