@@ -23,6 +23,7 @@ pub mod facts;
 pub mod files;
 pub mod foreign;
 mod group;
+pub mod ids;
 pub mod jobs;
 pub mod lock;
 pub mod manifest;

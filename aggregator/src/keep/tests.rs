@@ -9,6 +9,7 @@ use super::rebuild::{self, Order};
 use super::retention::Retention;
 use crate::archive::cells::texts;
 use crate::archive::files::Look;
+use crate::archive::ids::Known;
 use crate::archive::raw::{Form, Key, RawWriter};
 use crate::archive::shelf::Directory;
 use crate::archive::{Archive, ArchiveError, Day, Part, agent, carry};
@@ -34,14 +35,21 @@ fn layout() -> Layout {
 
 /// A change that adds a raw file with these rows, of which each is a form, a text and an end.
 fn add(archive: &Archive, at: i64, rows: &[(Form, String, Option<i64>)]) {
+    let rows: Vec<_> =
+        rows.iter().map(|(form, text, end)| (7, *form, text.clone(), *end)).collect();
+    add_jobs(archive, at, &rows);
+}
+
+/// The same of several jobs, whose numbers come first.
+fn add_jobs(archive: &Archive, at: i64, rows: &[(u32, Form, String, Option<i64>)]) {
     let lock = archive.lock(Duration::ZERO, || {}).unwrap();
     let mut change = archive.change(lock).unwrap();
     change.manifest.clusters.entry("c1".to_owned()).or_default();
     let file = archive.shelf().scratch().unwrap();
     let now = Timestamp::new(at);
     let mut writer = RawWriter::new(file, change.generation(), &layout().names(), now).unwrap();
-    for (form, text, end) in rows {
-        let (job, submit) = (Some(7), Some(Timestamp::new(100)));
+    for (job, form, text, end) in rows {
+        let (job, submit) = (Some(*job), Some(Timestamp::new(100)));
         let key = Key { job, submit, end: end.map(Timestamp::new), step: None };
         writer.push(key, *form, text.as_bytes()).unwrap();
     }
@@ -112,6 +120,35 @@ fn a_file_that_is_lost_is_named_by_all_who_miss_it() {
     std::fs::create_dir_all(waiting.parent().unwrap()).unwrap();
     std::fs::write(&waiting, &whole).unwrap();
     assert_eq!(lost(), Vec::<String>::new());
+}
+
+#[test]
+fn jobs_are_found_by_the_id_that_tables_show() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = archive(directory.path());
+    let text = |number: u32, shown: &str| {
+        format!("{number}\x1f{shown}\x1fann\x1fCOMPLETED\x1f100\x1f700\x1f{number}")
+    };
+    // The last task of an array has the array's own number.
+    let jobs = [(17, "17_5"), (18, "17_3"), (23, "22+1"), (30, "30")];
+    add_jobs(
+        &archive,
+        900,
+        &jobs.map(|(number, shown)| (number, Form::Plain, text(number, shown), Some(700))),
+    );
+    rebuild(&archive);
+    let numbers = |known| -> Vec<(String, u32)> {
+        let found = archive.ids(None, known).unwrap().into_iter();
+        found.map(|one| (one.shown, one.number)).collect()
+    };
+    for (number, shown) in jobs {
+        assert_eq!(numbers(Known::As(shown)), [(shown.to_owned(), number)]);
+    }
+    assert_eq!(numbers(Known::As("17_4")), []);
+    assert_eq!(numbers(Known::As("17")), []);
+    assert_eq!(numbers(Known::TasksOf(17)), [("17_3".to_owned(), 18), ("17_5".to_owned(), 17)]);
+    assert_eq!(numbers(Known::TasksOf(30)), []);
+    assert_eq!(archive.ids(Some("c2"), Known::As("17_3")).unwrap().len(), 0);
 }
 
 #[test]
