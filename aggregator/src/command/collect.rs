@@ -13,6 +13,7 @@ use crate::archive;
 use crate::collect::site::{self, Order};
 use crate::collect::{CollectError, Collected};
 use crate::config::{Config, Location};
+use crate::output::number::so_many;
 use crate::output::progress::Progress;
 use crate::shutdown::Shutdown;
 use crate::source::slurm::command::CommandError;
@@ -136,17 +137,24 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
 
 fn line(collected: &Collected) -> String {
     let Collected { cluster, rows, runs, malformed, odd, days, measured, .. } = collected;
-    let mut text =
-        format!("{cluster}: {runs} runs new or changed, of {rows} rows in {days} days\n");
+    let mut text = format!(
+        "{cluster}: {} new or changed, of {} in {}\n",
+        so_many(*runs, "run"),
+        so_many(*rows, "row"),
+        so_many(*days, "day")
+    );
     if *malformed > 0 {
         let kept = if collected.keeps_raw { "kept in raw" } else { "not kept (archive.raw)" };
-        text += &format!("  {malformed} texts could not be read; they are {kept}\n");
+        let they = if *malformed == 1 { "it is" } else { "they are" };
+        let texts = so_many(*malformed, "text");
+        text += &format!("  {texts} could not be read; {they} {kept}\n");
     }
     if *odd > 0 {
-        text += &format!("  {odd} values could not be read and are absent\n");
+        let are = if *odd == 1 { "is" } else { "are" };
+        text += &format!("  {} could not be read and {are} absent\n", so_many(*odd, "value"));
     }
     if *measured > 0 {
-        text += &format!("  {measured} runs with what agents measured\n");
+        text += &format!("  {} with what agents measured\n", so_many(*measured, "run"));
     }
     if collected.is_deaf {
         text += "  Prometheus did not answer: the rest is without what agents measured\n";

@@ -148,8 +148,8 @@ fn warnings(
         }
         if let Some(last) = held.last.filter(|last| last.malformed > 0) {
             warnings.push(format!(
-                "{cluster}: the last collection could not read {} texts of sacct; `steward collect` shows some",
-                last.malformed
+                "{cluster}: the last collection could not read {} of sacct; `steward collect` shows some",
+                counted(last.malformed, "text")
             ));
         }
     }

@@ -159,9 +159,12 @@ fn files(archive: &Archive, look: Look) -> Finding {
         Ok(Named { generation: 0, .. }) => {
             note("nothing was collected yet", "`steward collect --days 30` begins")
         }
-        Ok(Named { generation, count, lost }) if lost.is_empty() => good(format!(
-            "generation {generation}: all {count} files that its manifest names are there"
-        )),
+        Ok(Named { generation, count, lost }) if lost.is_empty() => good(match count {
+            1 => format!("generation {generation}: the file that its manifest names is there"),
+            _ => format!(
+                "generation {generation}: all {count} files that its manifest names are there"
+            ),
+        }),
         Ok(Named { lost, .. }) => trouble(lost_in_words(&lost), REBUILD),
         Err(error) => trouble(error.to_string(), REBUILD),
     }
