@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, Parser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
 
 use crate::command::Command;
 use crate::config::{Config, ConfigError};
@@ -54,6 +54,40 @@ pub struct Settings {
     pub log: Option<String>,
 }
 
+impl Cli {
+    /// What was asked for on the command line; ends the program with help or a complaint if that
+    /// cannot be said.
+    #[must_use]
+    pub fn of_arguments() -> Cli {
+        let matches = flowing(Cli::command()).get_matches();
+        Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// The command with sentences of its help that fill whatever width there is: lines are broken in the
+/// source for those who read it. What is indented stays as it is.
+fn flowing(command: clap::Command) -> clap::Command {
+    let command = command.mut_subcommands(flowing);
+    let Some(help) = command.get_after_help().map(ToString::to_string) else { return command };
+    command.after_help(flowed(&help))
+}
+
+fn flowed(text: &str) -> String {
+    let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+    let mut out = String::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        out += line;
+        let goes_on = |next: &&str| is_prose(line) && !next.is_empty() && !next.starts_with(' ');
+        match lines.peek() {
+            Some(next) if goes_on(next) => out.push(' '),
+            Some(_) => out.push('\n'),
+            None => {}
+        }
+    }
+    out
+}
+
 /// The variable that names the configuration file.
 const CONFIG: &str = "STEWARD_CONFIG";
 
@@ -88,9 +122,16 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
+
+    #[test]
+    fn sentences_of_the_help_flow_and_examples_stay() {
+        let text =
+            "One sentence that is\nbroken here.\n\nExamples:\n  steward a   x\n  steward b   y";
+        let flowing =
+            "One sentence that is broken here.\n\nExamples:\n  steward a   x\n  steward b   y";
+        assert_eq!(flowed(text), flowing);
+    }
 
     #[test]
     fn an_empty_variable_names_no_file_and_an_empty_flag_is_refused() {
