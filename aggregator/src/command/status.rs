@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Warns when jobs were never collected, could not be read, or will be deleted by slurmdbd before
-they are collected. Exit codes: 0 the archive was read, whatever it holds (warnings do not
+they are collected, and when files are lost. Exit codes: 0 the archive was read, whatever it holds (warnings do not
 change it; the JSON lists them); 1 there is no archive, or it cannot be read.
 
 Examples:

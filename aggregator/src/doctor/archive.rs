@@ -11,6 +11,7 @@ use steward_common::unit::Bytes;
 
 use super::{Finding, Patient, good, note, trouble};
 use crate::archive::files::{Look, Named};
+use crate::archive::manifest::Manifest;
 use crate::archive::{self, Archive, ArchiveError};
 use crate::config::Location;
 use crate::status::lost_in_words;
@@ -156,9 +157,10 @@ fn apart(archive: &Archive) -> Option<Finding> {
 /// Whether every file that the manifest names is there.
 fn files(archive: &Archive, look: Look) -> Finding {
     match archive.named(look) {
-        Ok(Named { generation: 0, .. }) => {
-            note("nothing was collected yet", "`steward collect --days 30` begins")
-        }
+        Ok(Named { generation: 0, .. }) => match archive.must_match(&Manifest::default()) {
+            Ok(()) => note("nothing was collected yet", "`steward collect --days 30` begins"),
+            Err(error) => trouble(error.to_string(), REBUILD),
+        },
         Ok(Named { generation, count, lost }) if lost.is_empty() => good(match count {
             1 => format!("generation {generation}: the file that its manifest names is there"),
             _ => format!(
