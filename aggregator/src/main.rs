@@ -4,7 +4,6 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use steward_aggregator::cli::Cli;
 use steward_aggregator::command::{self, Command, Interrupted, Outcome};
@@ -38,13 +37,16 @@ fn use_small_pages() {
 fn main() -> ExitCode {
     use_small_pages();
     allow_open_files();
-    let mut cli = Cli::parse();
+    let mut cli = Cli::of_arguments();
     let settings = cli.settings.load().or_else(|error| cli.command.without_settings(error));
     let config = match settings {
         Ok(config) => config,
         Err(error) => return complain(&error.into()),
     };
     start_log(&config);
+    if let Some(trouble) = config.zone_trouble() {
+        tracing::warn!("{trouble}");
+    }
     match run(cli.command, config).and_then(|outcome| print(&outcome)) {
         Ok(code) => code,
         Err(error) => complain(&error),

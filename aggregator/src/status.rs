@@ -5,11 +5,15 @@ use std::time::Duration;
 use steward_common::time::Timestamp;
 use steward_common::window::Window;
 
+use crate::archive::files::Look;
 use crate::archive::manifest::{Cluster, Last};
 use crate::archive::{Archive, ArchiveError, Day};
 
 /// How many of the last days are told one by one.
 const RECENT: usize = 5;
+
+/// How many lost files are named.
+const NAMED: usize = 5;
 
 /// What the archive holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +24,8 @@ pub struct Holding {
     pub generation: u64,
     /// By cluster.
     pub clusters: Vec<Held>,
+    /// Files that the manifest names and that are missing, or are not as large as they should be.
+    pub lost: Vec<String>,
 }
 
 /// What it holds of a cluster.
@@ -90,6 +96,7 @@ pub fn look(
 ) -> Result<Option<Holding>, ArchiveError> {
     let manifest = archive.manifest()?;
     if manifest.generation == 0 {
+        archive.must_match(&manifest)?;
         return Ok(None);
     }
     let mut clusters = Vec::new();
@@ -98,7 +105,20 @@ pub fn look(
         let raw = (files.len() as u64, files.iter().map(|file| file.item.bytes).sum());
         clusters.push(held(name, cluster, raw, now, grace));
     }
-    Ok(Some(Holding { schema: manifest.schema, generation: manifest.generation, clusters }))
+    let lost = archive.named(Look::Listing)?.lost;
+    Ok(Some(Holding { schema: manifest.schema, generation: manifest.generation, clusters, lost }))
+}
+
+/// Which files are lost, in words; the first few by name.
+#[must_use]
+pub fn lost_in_words(lost: &[String]) -> String {
+    let some: Vec<&str> = lost.iter().take(NAMED).map(String::as_str).collect();
+    let more = if lost.len() > some.len() { ", …" } else { "" };
+    let what = match lost.len() {
+        1 => "1 file is missing or not the one that the manifest names".to_owned(),
+        many => format!("{many} files are missing or not those that the manifest names"),
+    };
+    format!("{what}: {}{more}", some.join(", "))
 }
 
 fn held(name: &str, cluster: &Cluster, raw: (u64, u64), now: Timestamp, grace: Duration) -> Held {

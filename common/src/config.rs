@@ -30,8 +30,10 @@ pub enum ConfigError {
         message: String,
     },
     /// A value makes no sense.
-    #[error("{key}: {message}")]
+    #[error("{}{key}: {message}", place(path.as_deref()))]
     Senseless {
+        /// The file, if it is from one.
+        path: Option<PathBuf>,
         /// The key.
         key: Cow<'static, str>,
         /// What is wrong and what to do.
@@ -56,8 +58,23 @@ impl ConfigError {
     /// The value of `key` makes no sense; `message` says what would.
     #[must_use]
     pub fn senseless(key: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self::Senseless { key: key.into(), message: message.into() }
+        Self::Senseless { path: None, key: key.into(), message: message.into() }
     }
+
+    /// The same, if it names no file yet, of a setting in this one.
+    #[must_use]
+    pub fn in_file(self, path: &Path) -> Self {
+        match self {
+            Self::Senseless { path: None, key, message } => {
+                Self::Senseless { path: Some(path.to_path_buf()), key, message }
+            }
+            other => other,
+        }
+    }
+}
+
+fn place(path: Option<&Path>) -> String {
+    path.map_or(String::new(), |path| format!("{}: ", path.display()))
 }
 
 #[cfg(test)]
@@ -70,6 +87,10 @@ mod tests {
         let at = text.find('ß').unwrap();
         let error = ConfigError::malformed(Path::new("f.toml"), text, at, "no\ngood");
         assert_eq!(error.to_string(), "f.toml:2:5: no good");
+        let senseless = ConfigError::senseless("log", "must be loud");
+        assert_eq!(senseless.to_string(), "log: must be loud");
+        let senseless = senseless.in_file(Path::new("f.toml"));
+        assert_eq!(senseless.to_string(), "f.toml: log: must be loud");
         let beyond = ConfigError::malformed(Path::new("f.toml"), "a", 99, "x");
         assert_eq!(beyond.to_string(), "f.toml:1:2: x");
     }

@@ -176,7 +176,7 @@ fn fills_a_gap(more: &str) {
     site.answer(&jobs(1..=5));
     taken(&site);
     let said = site.steward(&["collect", "--days", "0", "--no-summary"]);
-    assert!(said.contains(" 1 runs new or changed"), "{said}");
+    assert!(said.contains(" 1 run new or changed"), "{said}");
     assert_eq!(
         (known(&site), gaps()),
         (["1", "2", "3", "4", "5"].map(str::to_owned).into(), json!([]))

@@ -104,7 +104,7 @@ fn an_archive_of_slurm_usage_is_taken_over_once() {
     for line in [
         "5 runs were taken over".to_owned(),
         format!("  {} runs are here already", known.len() + 1),
-        "  1 had not ended when slurm-usage saw them last".to_owned(),
+        "  1 had not ended when slurm-usage saw it last".to_owned(),
     ] {
         assert!(said.lines().any(|one| one == line), "{line:?} is not in {said}");
     }
@@ -152,7 +152,7 @@ fn an_archive_of_slurm_usage_is_taken_over_once() {
     let refused = site.run(&site.data(), &import);
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(1), "{why}");
-    assert!(why.contains("it was taken over on ") && why.contains("1 runs of it are new"), "{why}");
+    assert!(why.contains("it was taken over on ") && why.contains("1 run of it is new"), "{why}");
     // A forgotten user goes from here, too.
     site.steward(&["archive", "forget-user", "bob", "--yes"]);
     site.steward(&["archive", "rebuild"]);

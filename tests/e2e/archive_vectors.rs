@@ -340,9 +340,11 @@ fn a34_a_cancelled_job_keeps_its_use_however_often_it_is_collected() {
         site.answer(&json!([row("1", &fields), row("1.batch", &batch)]));
         site.steward(&COLLECT)
     };
-    for (comment, new) in [("", 1), ("", 0), ("changed", 1), ("changed", 0)] {
+    for (comment, new) in
+        [("", "1 run"), ("", "0 runs"), ("changed", "1 run"), ("changed", "0 runs")]
+    {
         let said = answer(comment);
-        assert!(said.contains(&format!(" {new} runs new")), "{said}");
+        assert!(said.contains(&format!(" {new} new")), "{said}");
         assert_eq!(site.runs()["1"]["max_rss_mb"], "2048.0");
     }
     site.steward(&["archive", "rebuild"]);
@@ -407,12 +409,12 @@ fn options_of_slurm_usage_keep_their_names() {
     let data = site.data().display().to_string();
     let here = ["--data-dir", data.as_str()];
     let said = site.steward(&[&["collect", "-d", "1", "-n", "4"], &here[..]].concat());
-    assert!(said.contains("1 runs new") && said.contains("Users by CPU-hours"), "{said}");
+    assert!(said.contains("1 run new") && said.contains("Users by CPU-hours"), "{said}");
     let said =
         site.steward(&[&["collect", "--n-parallel", "2", "--no-summary"], &here[..]].concat());
     assert!(said.contains(" 0 runs new") && !said.contains("Users by CPU-hours"), "{said}");
     let said = site.steward(&[&["collect", "--days", "2", "--summary"], &here[..]].concat());
-    assert!(said.contains(" 1 runs new"), "{said}");
+    assert!(said.contains(" 1 run new"), "{said}");
     let days = |args: &[&str]| {
         let found = site.json(&[&["analyze", "--json"], args, &here[..]].concat());
         (found["days"].as_array().unwrap().len(), found["totals"]["jobs"].as_u64().unwrap())

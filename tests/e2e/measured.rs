@@ -122,7 +122,7 @@ fn a_job_is_archived_with_what_the_agent_measured() {
     // When it does, what it knows is added to what has not changed otherwise.
     site.configure(prometheus.url());
     let said = site.steward(&["collect", "--no-summary"]);
-    assert!(said.contains(" runs with what agents measured"), "{said}");
+    assert!(said.contains(" with what agents measured"), "{said}");
     let row = site.row(&job);
     println!("sacct {accounted} s; {row}");
     for column in ["row_digest", "submit_time", "total_cpu_seconds", "restart", "state"] {

@@ -49,10 +49,19 @@ pub enum AnalyzeError {
     #[error(transparent)]
     Days(#[from] DaysError),
     /// No run was found.
-    #[error(
-        "No data found from {from} to {to}{only}; `steward collect` brings jobs into the archive"
-    )]
+    #[error("No data found from {from} to {to}; `steward collect` brings jobs into the archive")]
     NoData {
+        /// The first day.
+        from: String,
+        /// The last day.
+        to: String,
+    },
+    /// No run was found of those that were asked for.
+    #[error(
+        "No data found from {from} to {to} that matches {only}; look for a slip in the name, or ask \
+         for other days"
+    )]
+    NoMatch {
         /// The first day.
         from: String,
         /// The last day.
@@ -151,8 +160,10 @@ impl Analysis {
         let report = self.summary.finish(names);
         if report.is_empty() {
             let Period { from, to, only, .. } = self.period;
-            let only = only.map_or(String::new(), |only| format!(" ({only})"));
-            return Err(AnalyzeError::NoData { from, to, only });
+            return Err(match only {
+                Some(only) => AnalyzeError::NoMatch { from, to, only },
+                None => AnalyzeError::NoData { from, to },
+            });
         }
         Ok((report, self.options, self.screen, self.period))
     }

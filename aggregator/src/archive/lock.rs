@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -29,7 +30,10 @@ impl Lock {
         if let Some(directory) = path.parent() {
             make_directory(directory)?;
         }
-        let file = match OpenOptions::new().create(true).truncate(false).write(true).open(path) {
+        let mut options = OpenOptions::new();
+        // As all files here: for the owner and a group.
+        options.create(true).truncate(false).write(true).mode(0o640);
+        let file = match options.open(path) {
             // Another user made it: to hold it, reading is enough.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => File::open(path),
             file => file,
@@ -59,6 +63,17 @@ impl Lock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_lock_is_for_its_owner_and_a_group() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        Lock::take(&path, Duration::ZERO, &|| false, || {}).unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!((mode & 0o137, mode & 0o600), (0, 0o600), "{mode:o}");
+    }
 
     #[test]
     fn who_waits_for_the_lock_hears_that_it_is_to_stop() {

@@ -24,6 +24,7 @@ pub mod files;
 pub mod foreign;
 mod forgotten;
 mod group;
+pub mod ids;
 pub mod jobs;
 pub mod lock;
 pub mod manifest;

@@ -111,11 +111,7 @@ fn parts(change: &Change, cluster: &str) -> BTreeMap<Part, Entry> {
 
 fn open(change: &Change, cluster: &str, part: Part, entry: Entry) -> Result<Table, ArchiveError> {
     let table = change.archive().open(cluster, part, entry)?;
-    table.ok_or_else(|| ArchiveError::Manifest {
-        path: change.archive().shelf().address(""),
-        why: "a file that the manifest names is missing; `steward archive rebuild` makes it anew"
-            .to_owned(),
-    })
+    table.ok_or_else(|| change.archive().missing(cluster, part))
 }
 
 /// Those of the jobs that have more than one run.

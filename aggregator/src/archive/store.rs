@@ -169,11 +169,7 @@ impl Archive {
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        let path = self.shelf.address("");
-        let why = "a file that the manifest names is missing or of another generation; \
-                   `steward archive rebuild` makes it anew"
-            .to_owned();
-        Err(ArchiveError::Manifest { path, why }.into())
+        Err(self.incomplete().into())
     }
 
     /// All raw files of a cluster that count, oldest generation first.
@@ -209,6 +205,15 @@ impl Archive {
     /// If the archive cannot be read or tidied.
     pub fn change(&self, lock: Lock) -> Result<Change, ArchiveError> {
         let (manifest, before) = self.stamped()?;
+        self.must_match(&manifest)?;
+        self.change_from(lock, manifest, before)
+    }
+
+    /// Refuses a manifest that is missing or old while there are files of a later one.
+    ///
+    /// # Errors
+    /// If it is; says what to do.
+    pub fn must_match(&self, manifest: &Manifest) -> Result<(), ArchiveError> {
         // What a writer that died leaves is of the next generation. What is later is of a manifest
         // that is gone, and is not to be taken for rubbish.
         let latest = self.latest()?;
@@ -222,7 +227,7 @@ impl Archive {
             );
             return Err(ArchiveError::Manifest { path, why });
         }
-        self.change_from(lock, manifest, before)
+        Ok(())
     }
 
     /// The latest generation of which there are rows.

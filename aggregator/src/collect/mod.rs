@@ -133,15 +133,7 @@ impl Context {
         };
         let Some(entry) = entry else { return Ok(None) };
         let table = self.archive.open(&self.cluster, part, entry)?;
-        let lost = || ArchiveError::Manifest {
-            path: self.archive.shelf().address(""),
-            why: format!(
-                "a file of {} is missing or not the one that the manifest names; \
-                 `steward archive rebuild` makes it anew",
-                self.cluster
-            ),
-        };
-        table.map(Some).ok_or_else(lost)
+        table.map(Some).ok_or_else(|| self.archive.missing(&self.cluster, part))
     }
 
     fn is_forgotten(&self, user: &str, submit: Timestamp) -> bool {

@@ -1,6 +1,7 @@
 //! `steward archive`.
 
 mod forget_user;
+mod rows;
 
 use std::time::Duration;
 
@@ -16,11 +17,11 @@ use crate::config::{Config, Location};
 use crate::keep::KeepError;
 use crate::keep::rebuild::{self, Rebuilt};
 use crate::keep::retention::Retention;
-use crate::keep::told::{self, Told};
-use crate::output::plain::visible;
+use crate::output::number::so_many;
 use crate::output::progress::Progress;
 use crate::shutdown::Shutdown;
 use forget_user::Wish;
+use rows::Job;
 
 /// How long to wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -70,9 +71,9 @@ enum What {
     ///
     /// Each time that the rows had changed they were kept; the oldest come first. Fields that were empty are left out.
     Rows {
-        /// Slurm's number of the job; of a task of an array its own (JobIDRaw).
+        /// The job as tables show it: 4711, 17_3 for a task of an array, 22+1 for a part of a heterogeneous job.
         #[arg(value_name = "JOB")]
-        job: u32,
+        job: Job,
         /// As JSON.
         #[arg(long)]
         json: bool,
@@ -133,7 +134,10 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
             let handle = tokio::runtime::Handle::current();
             forget_user::run(&place.open(&config)?, &wish, &config, &shutdown, &handle)
         }
-        What::Rows { job, json, place } => rows(&place.open(&config)?, &place, job, json),
+        What::Rows { job, json, place } => {
+            let cluster = place.cluster.as_ref().map(ToString::to_string);
+            rows::run(&place.open(&config)?, cluster.as_deref(), &job, json)
+        }
         What::Files { json, place } => files(&place.open(&config)?, &place, json),
     });
     work.await?
@@ -175,12 +179,21 @@ fn failed(error: KeepError) -> anyhow::Error {
 
 fn rebuilt(done: &Rebuilt) -> String {
     let Rebuilt { cluster, runs, carried, unreadable, days, dropped } = done;
-    let mut text = format!("{cluster}: {runs} runs computed anew, in {days} days\n");
-    if *carried > 0 {
-        text += &format!("  {carried} runs stay as they were: their rows are not kept\n");
+    let run = |count: &u64| so_many(*count, "run");
+    let days = so_many(*days, "day");
+    let mut text = format!("{cluster}: {} computed anew, in {days}\n", run(runs));
+    match carried {
+        0 => {}
+        1 => text += "  1 run stays as it was: its rows are not kept\n",
+        _ => text += &format!("  {} stay as they were: their rows are not kept\n", run(carried)),
     }
-    if *unreadable > 0 {
-        text += &format!("  {unreadable} runs cannot be read from their rows and are left out\n");
+    match unreadable {
+        0 => {}
+        1 => text += "  1 run cannot be read from its rows and is left out\n",
+        _ => {
+            let runs = run(unreadable);
+            text += &format!("  {runs} cannot be read from their rows and are left out\n");
+        }
     }
     text + &dropped.line()
 }
@@ -195,31 +208,6 @@ fn files(archive: &Archive, place: &Place, json: bool) -> anyhow::Result<Outcome
     let mut text = format!("{:>10} {:>12} {:>6}  FILE\n", "ROWS", "BYTES", "GEN");
     for Listed { path, rows, bytes, generation, .. } in &files {
         text += &format!("{rows:>10} {bytes:>12} {generation:>6}  {path}\n");
-    }
-    Ok(Outcome::done(text))
-}
-
-fn rows(archive: &Archive, place: &Place, job: u32, json: bool) -> anyhow::Result<Outcome> {
-    let cluster = place.cluster.as_ref().map(ToString::to_string);
-    let all = told::told(archive, cluster.as_deref(), job)?;
-    if json {
-        return Ok(Outcome::done(serde_json::to_string_pretty(&told::json(&all))? + "\n"));
-    }
-    if all.is_empty() {
-        let why = "no rows of such a job are kept (archive.raw, archive.retention_raw)";
-        return Ok(Outcome::failed(format!("{job}: {why}\n")));
-    }
-    let mut text = String::new();
-    for Told { cluster, collected, form, rows } in &all {
-        let when = jiff::Timestamp::from_second(collected.get()).unwrap_or_default();
-        text += &format!("{cluster}, collected {when}, {form}\n");
-        for row in rows {
-            text.push('\n');
-            for (field, value) in row {
-                text += &format!("  {field:<18} {}\n", visible(value));
-            }
-        }
-        text.push('\n');
     }
     Ok(Outcome::done(text))
 }

@@ -78,6 +78,7 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
     let work = tokio::task::spawn_blocking(move || {
         let manifest = archive.manifest()?;
         if manifest.generation == 0 {
+            archive.must_match(&manifest)?;
             anyhow::bail!("{place}: is not there, or nothing was collected yet: steward collect");
         }
         let known: Vec<&str> = manifest.clusters.keys().map(String::as_str).collect();

@@ -6,12 +6,14 @@ use std::time::Duration;
 use steward_common::id::ClusterName;
 use steward_common::time::Timestamp;
 
-use super::{Interrupted, Outcome};
+use super::{BadInput, Interrupted, Outcome};
 use crate::analyze::ask::Asked;
+use crate::analyze::days;
 use crate::archive;
 use crate::collect::site::{self, Order};
 use crate::collect::{CollectError, Collected};
 use crate::config::{Config, Location};
+use crate::output::number::so_many;
 use crate::output::progress::Progress;
 use crate::shutdown::Shutdown;
 use crate::source::slurm::command::CommandError;
@@ -23,8 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Bring what Slurm's database knows into the archive.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Asks sacct for what has changed since the last time; gaps are filled. Safe to run at any time: it can be interrupted,
-and what is in the archive already is not added again. Exit codes: 0 done, 1 failed, 3 some clusters failed.
+Asks sacct for what has changed since the last time; gaps are filled. Safe to
+run at any time: it can be interrupted, and what is in the archive already is
+not added again. Exit codes: 0 done, 1 failed, 3 some clusters failed.
 
 Examples:
   steward collect                  today and yesterday, and all since the last collection
@@ -33,7 +36,7 @@ Examples:
 pub struct Args {
     /// Today and this many days before [default: collect.days].
     #[arg(long, short, value_name = "N")]
-    days: Option<u32>,
+    days: Option<u16>,
     /// The archive: a directory or s3://bucket/prefix [default: archive.directory].
     #[arg(long, value_name = "PLACE")]
     data_dir: Option<Location>,
@@ -58,7 +61,12 @@ pub struct Args {
 pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Result<Outcome> {
     let place = args.data_dir.clone().unwrap_or_else(|| config.archive.directory.clone());
     let archive = archive::open(&place, &config)?;
-    let days = args.days.unwrap_or(config.collect.days);
+    if let Some(days) = args.days {
+        // Those that cannot be summed up at the end are refused before sacct is asked for them.
+        days::days(None, None, days, jiff::Timestamp::now(), &config.zone())
+            .map_err(|error| BadInput(error.to_string()))?;
+    }
+    let days = args.days.map_or(config.collect.days, u32::from);
     let stop = shutdown.clone();
     let order = Order {
         days,
@@ -129,17 +137,24 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
 
 fn line(collected: &Collected) -> String {
     let Collected { cluster, rows, runs, malformed, odd, days, measured, .. } = collected;
-    let mut text =
-        format!("{cluster}: {runs} runs new or changed, of {rows} rows in {days} days\n");
+    let mut text = format!(
+        "{cluster}: {} new or changed, of {} in {}\n",
+        so_many(*runs, "run"),
+        so_many(*rows, "row"),
+        so_many(*days, "day")
+    );
     if *malformed > 0 {
         let kept = if collected.keeps_raw { "kept in raw" } else { "not kept (archive.raw)" };
-        text += &format!("  {malformed} texts could not be read; they are {kept}\n");
+        let they = if *malformed == 1 { "it is" } else { "they are" };
+        let texts = so_many(*malformed, "text");
+        text += &format!("  {texts} could not be read; {they} {kept}\n");
     }
     if *odd > 0 {
-        text += &format!("  {odd} values could not be read and are absent\n");
+        let are = if *odd == 1 { "is" } else { "are" };
+        text += &format!("  {} could not be read and {are} absent\n", so_many(*odd, "value"));
     }
     if *measured > 0 {
-        text += &format!("  {measured} runs with what agents measured\n");
+        text += &format!("  {} with what agents measured\n", so_many(*measured, "run"));
     }
     if collected.is_deaf {
         text += "  Prometheus did not answer: the rest is without what agents measured\n";
@@ -149,4 +164,21 @@ fn line(collected: &Collected) -> String {
         text += &format!("    {example}\n");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use crate::cli::Cli;
+
+    #[test]
+    fn days_have_the_same_range_wherever_they_are_given() {
+        for command in ["collect", "analyze", "jobs"] {
+            let parse = |days: &str| Cli::try_parse_from(["steward", command, "--days", days]);
+            let refused = parse("99999999").unwrap_err().to_string();
+            assert!(refused.contains("not in 0..=65535"), "{command}: {refused}");
+            assert!(parse("365").is_ok(), "{command}");
+        }
+    }
 }

@@ -16,6 +16,7 @@ use crate::config::{Config, Location, Zone};
 use crate::keep::import::{self, Taken};
 use crate::keep::retention::Retention;
 use crate::keep::{KeepError, rebuild};
+use crate::output::number::so_many;
 use crate::output::progress::Progress;
 use crate::shutdown::Shutdown;
 
@@ -151,15 +152,30 @@ pub async fn run(args: Args, config: Config, shutdown: Shutdown) -> anyhow::Resu
 
 fn text(taken: &Taken) -> String {
     let Taken { runs, known, open, unreadable, unwanted, dropped } = taken;
-    let mut text = format!("{runs} runs were taken over\n");
-    for (count, why) in [
-        (known, "runs are here already"),
-        (open, "had not ended when slurm-usage saw them last"),
-        (unwanted, "are of forgotten users or older than archive.retention_processed"),
-        (unreadable, "do not say which run they are and were left out"),
+    let were = if *runs == 1 { "was" } else { "were" };
+    let mut text = format!("{} {were} taken over\n", so_many(*runs, "run"));
+    for (count, one, several) in [
+        (known, "run is here already", "runs are here already"),
+        (
+            open,
+            "had not ended when slurm-usage saw it last",
+            "had not ended when slurm-usage saw them last",
+        ),
+        (
+            unwanted,
+            "is of a forgotten user or older than archive.retention_processed",
+            "are of forgotten users or older than archive.retention_processed",
+        ),
+        (
+            unreadable,
+            "does not say which run it is and was left out",
+            "do not say which run they are and were left out",
+        ),
     ] {
-        if *count > 0 {
-            text += &format!("  {count} {why}\n");
+        match count {
+            0 => {}
+            1 => text += &format!("  1 {one}\n"),
+            _ => text += &format!("  {count} {several}\n"),
         }
     }
     text + &dropped.line()

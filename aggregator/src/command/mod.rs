@@ -24,7 +24,7 @@ pub mod jobs;
 pub mod nodes;
 pub mod notices;
 pub mod now;
-mod reader;
+pub(crate) mod reader;
 pub mod report;
 pub mod rules;
 pub mod serve;

@@ -20,7 +20,9 @@ struct Empty(Location);
 /// If there is nothing, or it cannot be read.
 pub fn open(place: &Location, config: &Config) -> anyhow::Result<Archive> {
     let archive = archive::open(place, config)?;
-    if archive.manifest()?.generation == 0 {
+    let manifest = archive.manifest()?;
+    if manifest.generation == 0 {
+        archive.must_match(&manifest)?;
         return Err(Empty(place.clone()).into());
     }
     Ok(archive)

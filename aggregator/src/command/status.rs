@@ -20,7 +20,7 @@ use crate::serve::client::ask;
 use crate::serve::handler::status::Status;
 use crate::shutdown::Shutdown;
 use crate::source::slurm::settings::{Settings, text};
-use crate::status::{Holding, look};
+use crate::status::{Holding, look, lost_in_words};
 
 /// How long Slurm and the service may take to say something.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Warns when jobs were never collected, could not be read, or will be deleted by slurmdbd before
-they are collected. Exit codes: 0 the archive was read, whatever it holds (warnings do not
+they are collected, and when files are lost. Exit codes: 0 the archive was read, whatever it holds (warnings do not
 change it; the JSON lists them); 1 there is no archive, or it cannot be read.
 
 Examples:
@@ -115,6 +115,11 @@ fn warnings(
     now: Timestamp,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
+    if !holding.lost.is_empty() {
+        let lost = lost_in_words(&holding.lost);
+        warnings
+            .push(format!("{lost}; `steward archive rebuild` makes missing files anew from raw"));
+    }
     if let Err(why) = purge {
         warnings.push(format!(
             "it is not known when slurmdbd deletes jobs, so nobody warns before it does: {why}"
@@ -143,8 +148,8 @@ fn warnings(
         }
         if let Some(last) = held.last.filter(|last| last.malformed > 0) {
             warnings.push(format!(
-                "{cluster}: the last collection could not read {} texts of sacct; `steward collect` shows some",
-                last.malformed
+                "{cluster}: the last collection could not read {} of sacct; `steward collect` shows some",
+                counted(last.malformed, "text")
             ));
         }
     }

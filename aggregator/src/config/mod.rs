@@ -166,7 +166,7 @@ impl Config {
                 return Err(ConfigError::Unreadable { path: path.to_path_buf(), source });
             }
         };
-        config.check()?;
+        config.check().map_err(|error| error.in_file(path))?;
         Ok(config)
     }
 
@@ -307,6 +307,20 @@ impl Config {
                 Place::File(path.clone().unwrap_or_else(|| self.serve.state.join("steward.db")))
             }
         }
+    }
+
+    /// Why days are those of UTC although nobody wants that: the system's zone is not known.
+    #[must_use]
+    pub fn zone_trouble(&self) -> Option<String> {
+        if self.time_zone.is_some() {
+            return None;
+        }
+        let error = TimeZone::try_system().err()?;
+        let zone =
+            std::env::var("TZ").map_or_else(|_| String::new(), |zone| format!(" (TZ={zone})"));
+        Some(format!(
+            "the system's time zone{zone} is not known, so days are those of UTC: {error}"
+        ))
     }
 
     /// The zone in which people see days, and schedules times: as configured, else the system's.

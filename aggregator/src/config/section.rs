@@ -168,6 +168,7 @@ impl Groups {
 #[serde(deny_unknown_fields, default)]
 pub struct Serve {
     /// Address for /metrics, /healthz and /api.
+    #[serde(deserialize_with = "listen")]
     pub listen: SocketAddr,
     /// Whether jobs and nodes are told there to whoever can reach it.
     pub api: bool,
@@ -277,4 +278,13 @@ impl Default for Serve {
             state: "/var/lib/steward".into(),
         }
     }
+}
+
+fn listen<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(|_| {
+        serde::de::Error::custom(format!(
+            "serve.listen: {text:?} is no IP address with a port, such as 127.0.0.1:9867"
+        ))
+    })
 }

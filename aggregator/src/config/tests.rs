@@ -29,6 +29,10 @@ fn a_wrong_value_is_named_with_line_and_column() {
         ("[slurm]\nclusters = [\"a b\"]\n", "steward.toml:2:12: "),
         ("[serve]\nsocket_mode = \"0999\"\n", "steward.toml:2:15: "),
         ("[groups]\nsource = \"ldap\"\n", "steward.toml:2:10: "),
+        (
+            "[serve]\nlisten = \"localhost\"\n",
+            "steward.toml:2:10: serve.listen: \"localhost\" is no IP address with a port, such as 127.",
+        ),
         ("[slurm]\nparallel = -1\n", "steward.toml:2:12: "),
     ] {
         let message = parse(text).unwrap_err();
@@ -81,6 +85,15 @@ fn senseless_values_are_refused_by_key() {
         let message = parse(text).unwrap().check().unwrap_err().to_string();
         assert!(message.starts_with(&format!("{key}: ")), "{text:?}: {message}");
     }
+}
+
+#[test]
+fn a_senseless_value_is_told_with_its_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("s.toml");
+    std::fs::write(&path, "[slurm]\nsacct = []\n").unwrap();
+    let message = Config::load(Some(&path)).unwrap_err().to_string();
+    assert_eq!(message, format!("{}: slurm.sacct: must name a program", path.display()));
 }
 
 #[test]

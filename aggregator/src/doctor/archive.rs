@@ -10,14 +10,18 @@ use nix::unistd::{AccessFlags, access};
 use steward_common::unit::Bytes;
 
 use super::{Finding, Patient, good, note, trouble};
-use crate::archive::manifest::Entry;
-use crate::archive::shelf::Item;
-use crate::archive::{self, Archive, ArchiveError, Part};
+use crate::archive::files::{Look, Named};
+use crate::archive::manifest::Manifest;
+use crate::archive::{self, Archive, ArchiveError};
 use crate::config::Location;
+use crate::status::lost_in_words;
 
 /// Below this much room somebody should know, and below that much there is trouble.
 const LITTLE: u64 = 5 << 30;
 const HARDLY_ANY: u64 = 200 << 20;
+
+/// What to do about files that are lost.
+const REBUILD: &str = "`steward archive rebuild` makes missing files anew from raw";
 
 /// Looks at all of it.
 pub async fn check(patient: Arc<Patient>) -> Vec<Finding> {
@@ -42,9 +46,9 @@ fn look(patient: &Patient) -> Vec<Finding> {
         found.extend(open_to_all(path));
     }
     match &patient.place {
-        Location::Directory(_) => found.push(by_reading(&archive)),
+        Location::Directory(_) => found.push(files(&archive, Look::Reading)),
         Location::S3 { .. } => {
-            found.push(by_listing(&archive));
+            found.push(files(&archive, Look::Listing));
             found.extend(apart(&archive));
         }
     }
@@ -150,66 +154,21 @@ fn apart(archive: &Archive) -> Option<Finding> {
     }
 }
 
-/// Whether a file is the one that the manifest names.
-type IsThere<'a> = dyn Fn(&str, Part, Entry) -> Result<bool, ArchiveError> + 'a;
-
-/// In a directory each file is opened: it says itself of which generation it is.
-fn by_reading(archive: &Archive) -> Finding {
-    files(archive, &|cluster, part, entry| {
-        Ok(archive.open(cluster, part, entry)?.is_some_and(|table| table.rows() == entry.rows))
-    })
-}
-
-/// In object storage they are only listed: to open one is to fetch all of it.
-fn by_listing(archive: &Archive) -> Finding {
-    let list = || -> Result<Vec<Item>, ArchiveError> {
-        let shelf = archive.shelf();
-        Ok([shelf.list("processed")?, shelf.list("staging")?].concat())
-    };
-    let items = match list() {
-        Ok(items) => items,
-        Err(error) => return trouble(error.to_string(), "see [archive.s3] and archive.directory"),
-    };
-    files(archive, &|cluster, part, entry| {
-        let name = part.name(cluster);
-        Ok(items.iter().any(|item| item.bytes == entry.bytes && item.name.ends_with(&name)))
-    })
-}
-
 /// Whether every file that the manifest names is there.
-fn files(archive: &Archive, is_there: &IsThere<'_>) -> Finding {
-    let rebuild = "`steward archive rebuild` makes missing files anew from raw";
-    let mut missing: Vec<String> = Vec::new();
-    let seen = archive.consistently::<_, ArchiveError>(|manifest| {
-        missing.clear();
-        let mut count = 0;
-        for (name, cluster) in &manifest.clusters {
-            let days = cluster.days.iter().map(|(day, entry)| (Part::Day(*day), *entry));
-            for (part, entry) in days.chain(cluster.open.map(|entry| (Part::Open, entry))) {
-                count += 1;
-                if !is_there(name, part, entry)? {
-                    missing.push(part.name(name));
-                }
-            }
-        }
-        Ok(missing.is_empty().then_some((count, manifest.generation)))
-    });
-    match seen {
-        Ok((_, 0)) => note("nothing was collected yet", "`steward collect --days 30` begins"),
-        Ok((count, generation)) => good(format!(
-            "generation {generation}: all {count} files that its manifest names are there"
-        )),
-        Err(_) if !missing.is_empty() => {
-            let some: Vec<&str> = missing.iter().take(5).map(String::as_str).collect();
-            let more = if missing.len() > some.len() { ", …" } else { "" };
-            let text = format!(
-                "{} files are missing or not those that the manifest names: {}{more}",
-                missing.len(),
-                some.join(", ")
-            );
-            trouble(text, rebuild)
-        }
-        Err(error) => trouble(error.to_string(), rebuild),
+fn files(archive: &Archive, look: Look) -> Finding {
+    match archive.named(look) {
+        Ok(Named { generation: 0, .. }) => match archive.must_match(&Manifest::default()) {
+            Ok(()) => note("nothing was collected yet", "`steward collect --days 30` begins"),
+            Err(error) => trouble(error.to_string(), REBUILD),
+        },
+        Ok(Named { generation, count, lost }) if lost.is_empty() => good(match count {
+            1 => format!("generation {generation}: the file that its manifest names is there"),
+            _ => format!(
+                "generation {generation}: all {count} files that its manifest names are there"
+            ),
+        }),
+        Ok(Named { lost, .. }) => trouble(lost_in_words(&lost), REBUILD),
+        Err(error) => trouble(error.to_string(), REBUILD),
     }
 }
 

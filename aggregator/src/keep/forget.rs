@@ -159,10 +159,7 @@ impl Forget<'_> {
         for (part, file) in days.chain(entry.open.map(|file| (Part::Open, file))) {
             self.may_go_on()?;
             let Some(table) = self.archive.open(self.cluster, part, file)? else {
-                let why = "a file that the manifest names is missing; \
-                           `steward archive rebuild` makes it anew";
-                let path = self.archive.shelf().address("");
-                return Err(ArchiveError::Manifest { path, why: why.to_owned() }.into());
+                return Err(self.archive.missing(self.cluster, part).into());
             };
             let mut found = false;
             carry::owners(&table, |run, user| {

@@ -22,6 +22,7 @@ use crate::archive::manifest::{Forgotten, Import};
 use crate::archive::raw::{Form, Key, RawWriter};
 use crate::archive::{Archive, ArchiveError, Change, Day, Part, carry, foreign, stand_in};
 use crate::collect::Watch;
+use crate::output::number::so_many;
 
 /// The name under which a kept row says in which zone its times are.
 const ZONE: &str = "time_zone";
@@ -45,7 +46,7 @@ pub struct Taken {
     pub runs: u64,
     /// Runs that the archive has already.
     pub known: u64,
-    /// Rows of jobs that had not ended when slurm-usage saw them last.
+    /// Runs that had not ended when slurm-usage saw them last.
     pub open: u64,
     /// Rows that say not which run they are, or that cannot be read.
     pub unreadable: u64,
@@ -73,6 +74,8 @@ pub fn run(
         order,
         known: known(archive, &change, order.cluster)?,
         taken: Taken::default(),
+        open: HashSet::new(),
+        ended: HashSet::new(),
         forgotten: change.manifest.forgotten.clone(),
     };
     // Of a run that stands in several files the newest counts.
@@ -82,13 +85,14 @@ pub fn run(
         }
         taking.file(archive, &change, path, place)?;
     }
-    let mut taken = taking.taken;
+    let mut taken = taking.taken();
     let before = change.manifest.imports.iter().find(|one| Path::new(&one.from) == from);
     if let Some(before) = before.filter(|_| taken.runs > 0) {
         let on = Day::of(Timestamp::new(before.at));
         let why = format!(
-            "it was taken over on {on}, and {} runs of it are new: an archive is taken over once",
-            taken.runs
+            "it was taken over on {on}, and {} of it {} new: an archive is taken over once",
+            so_many(taken.runs, "run"),
+            if taken.runs == 1 { "is" } else { "are" }
         );
         return Err(ArchiveError::Content { path: from, why }.into());
     }
@@ -128,9 +132,7 @@ fn known(archive: &Archive, change: &Change, cluster: &str) -> Result<HashSet<u6
     let days = entry.days.iter().map(|(day, entry)| (Part::Day(*day), *entry));
     for (part, file) in days.chain(entry.open.map(|file| (Part::Open, file))) {
         let Some(table) = archive.open(cluster, part, file)? else {
-            let why = "a file that the manifest names is missing; \
-                       `steward archive rebuild` makes it anew";
-            return Err(wrong(&archive.shelf().address(""), &why));
+            return Err(archive.missing(cluster, part));
         };
         carry::shown(&table, |(_, submit), id| {
             known.insert(stand_in::shown(id, submit));
@@ -144,10 +146,20 @@ struct Taking<'a> {
     order: &'a Order<'a>,
     known: HashSet<u64>,
     taken: Taken,
+    /// Runs that stand somewhere as not ended,
+    open: HashSet<u64>,
+    /// and as ended.
+    ended: HashSet<u64>,
     forgotten: Vec<Forgotten>,
 }
 
 impl Taking<'_> {
+    /// What came of it. A run that one file has as running another may have as ended.
+    fn taken(&self) -> Taken {
+        let open = self.open.difference(&self.ended).count() as u64;
+        Taken { open, ..self.taken }
+    }
+
     /// Puts the runs of a file that are wanted into a raw file.
     fn file(
         &mut self,
@@ -188,17 +200,19 @@ impl Taking<'_> {
 
     fn is_wanted(&mut self, run: &Run<'_>) -> bool {
         let rebuild = &self.order.rebuild;
+        let name = stand_in::shown(&run.shown_id, run.submit);
         let Some(end) = run.end.filter(|_| run.ended) else {
-            self.taken.open += 1;
+            self.open.insert(name);
             return false;
         };
+        self.ended.insert(name);
         if rebuild.retention.drops_day(Day::of(end), rebuild.now)
             || Forgotten::holds(&self.forgotten, self.order.cluster, &run.user, run.submit)
         {
             self.taken.unwanted += 1;
             return false;
         }
-        let new = self.known.insert(stand_in::shown(&run.shown_id, run.submit));
+        let new = self.known.insert(name);
         self.taken.known += u64::from(!new);
         new
     }
@@ -351,6 +365,7 @@ fn mebibytes(value: f64) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keep::retention::Retention;
 
     fn row(id: &str) -> String {
         // 2026-07-01T12:00:00 as the site's clocks said.
@@ -377,6 +392,37 @@ mod tests {
         assert_eq!(user(text.as_bytes()).as_deref(), Some("uid_1001"));
         assert!(read(text.replace("1782907200000000", "null").as_bytes(), "c1").is_none());
         assert!(read(b"{}", "c1").is_none());
+    }
+
+    #[test]
+    fn only_runs_that_no_file_has_as_ended_have_not_ended() {
+        let order = Order {
+            from: Path::new("/usage"),
+            cluster: "c1",
+            zone: "Europe/Berlin",
+            rebuild: rebuild::Order {
+                cluster: Some("c1"),
+                now: Timestamp::new(1_782_910_800),
+                retention: Retention::default(),
+                stop: &|| false,
+            },
+        };
+        let mut taking = Taking {
+            order: &order,
+            known: HashSet::new(),
+            taken: Taken::default(),
+            open: HashSet::new(),
+            ended: HashSet::new(),
+            forgotten: Vec::new(),
+        };
+        let running = |id: &str| row(id).replace("COMPLETED", "RUNNING");
+        let mut is_wanted = |text: String| taking.is_wanted(&read(text.as_bytes(), "c1").unwrap());
+        // The newest file comes first; what runs on stands in each.
+        assert!(is_wanted(row("100").replace("COMPLETED", "CANCELLED")));
+        for text in [running("101"), running("100"), running("101")] {
+            assert!(!is_wanted(text));
+        }
+        assert_eq!((taking.taken().open, taking.taken().known), (1, 0));
     }
 
     #[test]

@@ -430,7 +430,10 @@ fn existing(
     for (part, file) in days.chain(entry.open.map(|file| (Part::Open, file))) {
         match archive.open(cluster, part, file) {
             Ok(Some(table)) => drop(parts.insert(part, table)),
-            Ok(None) => tracing::warn!(cluster, ?part, "a file is missing and is made anew"),
+            Ok(None) => {
+                let file = part.name(cluster);
+                tracing::warn!(file, "a file is missing and is made anew");
+            }
             Err(ArchiveError::Content { path, why }) => {
                 tracing::warn!(path = %path.display(), why, "a file is damaged and is made anew");
             }

@@ -6,6 +6,7 @@ use steward_common::time::Timestamp;
 
 use crate::archive::{Archive, ArchiveError, Change, Day};
 use crate::config;
+use crate::output::number::so_many;
 
 /// How long each layer is kept; for ever if not set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +33,8 @@ impl Dropped {
         match self {
             Dropped { days: 0, files: 0 } => String::new(),
             Dropped { days, files } => {
-                format!("  let go as too old: {days} days of jobs, {files} files of rows\n")
+                let (days, files) = (so_many(days, "day"), so_many(files, "file"));
+                format!("  let go as too old: {days} of jobs, {files} of rows\n")
             }
         }
     }

@@ -8,10 +8,13 @@ use steward_common::time::Timestamp;
 use super::rebuild::{self, Order};
 use super::retention::Retention;
 use crate::archive::cells::texts;
+use crate::archive::files::Look;
+use crate::archive::ids::Known;
 use crate::archive::raw::{Form, Key, RawWriter};
 use crate::archive::shelf::Directory;
 use crate::archive::{Archive, ArchiveError, Day, Part, agent, carry};
 use crate::collect::Watch;
+use crate::jobs::{Question, Whose};
 
 struct Unwatched;
 
@@ -32,14 +35,21 @@ fn layout() -> Layout {
 
 /// A change that adds a raw file with these rows, of which each is a form, a text and an end.
 fn add(archive: &Archive, at: i64, rows: &[(Form, String, Option<i64>)]) {
+    let rows: Vec<_> =
+        rows.iter().map(|(form, text, end)| (7, *form, text.clone(), *end)).collect();
+    add_jobs(archive, at, &rows);
+}
+
+/// The same of several jobs, whose numbers come first.
+fn add_jobs(archive: &Archive, at: i64, rows: &[(u32, Form, String, Option<i64>)]) {
     let lock = archive.lock(Duration::ZERO, || {}).unwrap();
     let mut change = archive.change(lock).unwrap();
     change.manifest.clusters.entry("c1".to_owned()).or_default();
     let file = archive.shelf().scratch().unwrap();
     let now = Timestamp::new(at);
     let mut writer = RawWriter::new(file, change.generation(), &layout().names(), now).unwrap();
-    for (form, text, end) in rows {
-        let (job, submit) = (Some(7), Some(Timestamp::new(100)));
+    for (job, form, text, end) in rows {
+        let (job, submit) = (Some(*job), Some(Timestamp::new(100)));
         let key = Key { job, submit, end: end.map(Timestamp::new), step: None };
         writer.push(key, *form, text.as_bytes()).unwrap();
     }
@@ -66,15 +76,9 @@ fn plain(state: &str, end: &str) -> String {
     format!("7\x1f7\x1fann\x1f{state}\x1f100\x1f{end}\x1f7")
 }
 
-#[test]
-fn a_run_says_when_it_was_collected() {
-    let directory = tempfile::tempdir().unwrap();
-    let archive = archive(directory.path());
-    add(&archive, 500, &[(Form::Plain, plain("RUNNING", "Unknown"), None)]);
-    add(&archive, 900, &[(Form::Plain, plain("COMPLETED", "700"), Some(700))]);
-    rebuild(&archive);
-    let question = crate::jobs::Question {
-        whose: crate::jobs::Whose::All,
+fn job_seven() -> Question {
+    Question {
+        whose: Whose::All,
         from: 0,
         to: i64::MAX,
         states: Vec::new(),
@@ -84,8 +88,92 @@ fn a_run_says_when_it_was_collected() {
         name: None,
         job_id: Some("7".to_owned()),
         limit: 0,
+    }
+}
+
+#[test]
+fn a_file_that_is_lost_is_named_by_all_who_miss_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = archive(directory.path());
+    add(&archive, 900, &[(Form::Plain, plain("COMPLETED", "700"), Some(700))]);
+    rebuild(&archive);
+    let lost = || {
+        let now = Timestamp::new(1000);
+        crate::status::look(&archive, now, Duration::ZERO).unwrap().unwrap().lost
     };
-    let runs = archive.jobs(&question).unwrap().runs;
+    assert_eq!(lost(), Vec::<String>::new());
+    let name = "processed/cluster=c1/1970-01-01.parquet";
+    let path = directory.path().join(name);
+    let whole = std::fs::read(&path).unwrap();
+    // Another size is seen without opening it.
+    std::fs::write(&path, [whole.as_slice(), b"x"].concat()).unwrap();
+    assert_eq!(lost(), [name]);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(lost(), [name]);
+    assert_eq!(archive.named(Look::Reading).unwrap().lost, [name]);
+    let missed = archive.jobs(&job_seven()).unwrap_err().to_string();
+    assert!(missed.starts_with(&format!("{}: is missing", path.display())), "{missed}");
+    assert!(missed.contains("steward archive rebuild"), "{missed}");
+    // While it is being moved it is in staging.
+    let entry = archive.manifest().unwrap().clusters["c1"].days[&Day::of(Timestamp::new(700))];
+    let waiting = directory.path().join(format!("staging/{}/{name}", entry.generation));
+    std::fs::create_dir_all(waiting.parent().unwrap()).unwrap();
+    std::fs::write(&waiting, &whole).unwrap();
+    assert_eq!(lost(), Vec::<String>::new());
+}
+
+#[test]
+fn jobs_are_found_by_the_id_that_tables_show() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = archive(directory.path());
+    let text = |number: u32, shown: &str| {
+        format!("{number}\x1f{shown}\x1fann\x1fCOMPLETED\x1f100\x1f700\x1f{number}")
+    };
+    // The last task of an array has the array's own number.
+    let jobs = [(17, "17_5"), (18, "17_3"), (23, "22+1"), (30, "30")];
+    add_jobs(
+        &archive,
+        900,
+        &jobs.map(|(number, shown)| (number, Form::Plain, text(number, shown), Some(700))),
+    );
+    rebuild(&archive);
+    let numbers = |known| -> Vec<(String, u32)> {
+        let found = archive.ids(None, known).unwrap().into_iter();
+        found.map(|one| (one.shown, one.number)).collect()
+    };
+    for (number, shown) in jobs {
+        assert_eq!(numbers(Known::As(shown)), [(shown.to_owned(), number)]);
+    }
+    assert_eq!(numbers(Known::As("17_4")), []);
+    assert_eq!(numbers(Known::As("17")), []);
+    assert_eq!(numbers(Known::TasksOf(17)), [("17_3".to_owned(), 18), ("17_5".to_owned(), 17)]);
+    assert_eq!(numbers(Known::TasksOf(30)), []);
+    assert_eq!(archive.ids(Some("c2"), Known::As("17_3")).unwrap().len(), 0);
+}
+
+#[test]
+fn who_reads_without_a_manifest_hears_that_it_is_lost_if_there_are_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = archive(directory.path());
+    assert!(archive.must_match(&archive.manifest().unwrap()).is_ok());
+    add(&archive, 900, &[(Form::Plain, plain("COMPLETED", "700"), Some(700))]);
+    rebuild(&archive);
+    std::fs::remove_file(directory.path().join("manifest.json")).unwrap();
+    let place = crate::config::Location::Directory(directory.path().to_owned());
+    let config = crate::config::Config::default();
+    let error = crate::command::reader::open(&place, &config).err().unwrap();
+    assert!(error.to_string().contains("steward archive rebuild"), "{error}");
+    assert!(!crate::command::reader::is_closed(&error));
+}
+
+#[test]
+fn a_run_says_when_it_was_collected() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = archive(directory.path());
+    add(&archive, 500, &[(Form::Plain, plain("RUNNING", "Unknown"), None)]);
+    add(&archive, 900, &[(Form::Plain, plain("COMPLETED", "700"), Some(700))]);
+    rebuild(&archive);
+    let runs = archive.jobs(&job_seven()).unwrap().runs;
     let told: Vec<_> = runs.iter().map(|run| (run.state.as_str(), run.collected_at)).collect();
     assert_eq!(told, [("COMPLETED", Some(900))]);
 }

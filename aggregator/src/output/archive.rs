@@ -137,13 +137,13 @@ const CLUSTERS: &[Field<Row>] = &[
     (always("until", "Until"), |(held, clock)| moment(held.until, clock)),
     (always("runs", "Runs"), |(held, _)| Cell::Count(held.runs)),
     (always("open", "Open"), |(held, _)| Cell::Count(held.open)),
-    (drop(1, "last_collection", "Last collection"), |(held, clock)| {
+    (drop(3, "last_collection", "Last collection"), |(held, clock)| {
         moment(held.last.map(|last| Timestamp::new(last.at)), clock)
     }),
     (drop(2, "last_runs", "New"), |(held, _)| {
         held.last.map_or(Cell::Missing, |last| Cell::Count(last.runs))
     }),
-    (drop(2, "malformed", "Malformed"), |(held, _)| Cell::Count(held.malformed)),
+    (drop(1, "malformed", "Malformed"), |(held, _)| Cell::Count(held.malformed)),
     (program("last_malformed"), |(held, _)| {
         held.last.map_or(Cell::Missing, |last| Cell::Count(last.malformed))
     }),

@@ -51,8 +51,18 @@ pub fn percent(share: f64) -> String {
 /// A noun with its number: `1 job`, `1,234 jobs`.
 #[must_use]
 pub fn counted(count: u64, noun: &str) -> String {
-    let ending = if count == 1 { "" } else { "s" };
-    format!("{} {noun}{ending}", grouped(&count.to_string()))
+    format!("{} {noun}{}", grouped(&count.to_string()), ending(count))
+}
+
+/// The same for lines in which scripts look for the number: `1 job`, `1234 jobs`.
+#[must_use]
+pub fn so_many(count: impl TryInto<u64>, noun: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    format!("{count} {noun}{}", ending(count))
+}
+
+const fn ending(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 /// How many decimals the figures of a column get, so that they stand one below the other.
@@ -108,6 +118,8 @@ mod tests {
             (counted(1, "job"), counted(1200, "job")),
             ("1 job".to_owned(), "1,200 jobs".to_owned())
         );
+        assert_eq!((so_many(1, "job"), so_many(0, "job")), ("1 job".into(), "0 jobs".into()));
+        assert_eq!(so_many(1200usize, "job"), "1200 jobs");
     }
 
     #[test]

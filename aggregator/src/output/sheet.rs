@@ -84,6 +84,15 @@ pub struct Column {
     pub may_hide: bool,
 }
 
+impl Column {
+    /// Whether its name ends with a unit: then it has figures, also where none was measured.
+    #[must_use]
+    pub fn has_unit(&self) -> bool {
+        let units = ["_bytes", "_gib", "_hours", "_percent", "_seconds", "_sus"];
+        units.iter().any(|unit| self.key.ends_with(unit))
+    }
+}
+
 /// A column and where its cells come from.
 pub type Field<T> = (Column, fn(&T) -> Cell);
 

@@ -44,7 +44,8 @@ pub fn sheet(sheet: &Sheet, screen: Screen, top: Option<usize>) -> String {
         notes.push(format!("… {} (--top 0 shows all)", sheet.left_out(left_out)));
     }
     if !hidden.is_empty() {
-        notes.push(format!("Too narrow for: {} (--format csv has all)", hidden.join(", ")));
+        // Every command that shows tables has this option; few have --format.
+        notes.push(format!("Too narrow for: {} (--json has all)", hidden.join(", ")));
     }
     notes.extend(sheet.notes.iter().map(|note| visible(note)));
     for note in notes {
@@ -107,7 +108,8 @@ impl Shown {
             place: column.place,
             width: longest.max(width(&column.head)),
             // Upright tables mix texts and figures; figures decide.
-            right: cells().any(|cell| !matches!(cell, Cell::Text(_) | Cell::Missing)),
+            right: cells().any(|cell| !matches!(cell, Cell::Text(_) | Cell::Missing))
+                || (column.has_unit() && cells().all(|cell| *cell == Cell::Missing)),
             cells: texts,
         }
     }
@@ -207,20 +209,27 @@ fn bar(share: f64, columns: usize) -> String {
     "█".repeat(eighths / 8) + rest
 }
 
-/// The text broken at spaces.
+/// The text broken at spaces, and within lists that are longer than a line at their commas.
 #[must_use]
 pub fn wrapped(text: &str, columns: usize) -> String {
     let (mut out, mut line) = (String::new(), String::new());
     for word in text.split(' ') {
-        if !line.is_empty() && width(&line) + 1 + width(word) > columns {
-            out += &line;
-            out.push('\n');
-            line.clear();
+        let is_long = width(word) > columns;
+        let parts = word.split_inclusive(|c| is_long && c == ',');
+        // Two spaces in a row have an empty word between them.
+        let parts = if word.is_empty() { vec![""] } else { parts.collect() };
+        for (place, part) in parts.into_iter().enumerate() {
+            let space = usize::from(place == 0);
+            if !line.is_empty() && width(&line) + space + width(part) > columns {
+                out += &line;
+                out.push('\n');
+                line.clear();
+            }
+            if !line.is_empty() && place == 0 {
+                line.push(' ');
+            }
+            line += part;
         }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line += word;
     }
     out + &line + "\n"
 }
@@ -240,8 +249,19 @@ mod tests {
     }
 
     #[test]
+    fn figures_that_nobody_measured_stand_where_figures_stand() {
+        let columns = vec![super::super::sheet::always("cpu_percent", "CPU %")];
+        let fields: [super::super::sheet::Field<()>; 0] = [];
+        let mut table = Sheet::new("t", "", &fields, &[]);
+        (table.columns, table.rows) = (columns, vec![vec![Cell::Missing]]);
+        assert_eq!(sheet(&table, Screen::file(), None), "CPU %\n─────\n    -\n");
+    }
+
+    #[test]
     fn sentences_are_broken_at_spaces() {
         assert_eq!(wrapped("one two three", 7), "one two\nthree\n");
         assert_eq!(wrapped("unbreakable", 4), "unbreakable\n");
+        assert_eq!(wrapped("a,b c", 4), "a,b\nc\n");
+        assert_eq!(wrapped("TRES cpu,mem,gres/gpu at", 9), "TRES cpu,\nmem,\ngres/gpu\nat\n");
     }
 }

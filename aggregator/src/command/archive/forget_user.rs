@@ -9,6 +9,7 @@ use crate::command::{BadInput, Outcome, ask};
 use crate::config::Config;
 use crate::keep::KeepError;
 use crate::keep::forget::{self, Gone};
+use crate::output::number::so_many;
 use crate::output::progress::Progress;
 use crate::shutdown::Shutdown;
 use crate::store::Store;
@@ -57,7 +58,9 @@ pub(super) fn run(
     };
     if !wish.yes {
         let runs = forget::count(archive, &order)?;
-        let question = format!("The archive has {runs} runs of {user}. Remove them for good?");
+        let them = if runs == 1 { "it" } else { "them" };
+        let runs = so_many(runs, "run");
+        let question = format!("The archive has {runs} of {user}. Remove {them} for good?");
         if !ask::confirm(&question, "--yes")? {
             return Ok(Outcome::failed("nothing was changed\n"));
         }
@@ -90,8 +93,21 @@ async fn store(config: &Config, order: &forget::Order<'_>) -> Memory {
 
 fn as_text(gone: Gone, memory: &Memory, user: &str) -> String {
     let Gone { runs, rows, files } = gone;
-    let mut text =
-        format!("{runs} runs and {rows} rows are gone; {files} files were written anew\n");
+    let mut text = if (runs, rows) == (0, 0) {
+        // The name is kept as a digest all the same: a slip in it does no harm, and is to be seen.
+        format!(
+            "the archive has no run of {user}; what this user submitted until now will not be \
+             collected either\n"
+        )
+    } else {
+        let were = if files == 1 { "was" } else { "were" };
+        format!(
+            "{} and {} are gone; {} {were} written anew\n",
+            so_many(runs, "run"),
+            so_many(rows, "row"),
+            so_many(files, "file")
+        )
+    };
     let forgot = match memory {
         Memory::None => return text,
         Memory::Another => {
