@@ -332,6 +332,24 @@ fn a33_a_job_that_waited_over_midnight_is_one_row_that_moves() {
 }
 
 #[test]
+fn rows_are_asked_for_by_the_ids_that_tables_show() {
+    let site = Scripted::new("");
+    let jobs = [("17", "17_5"), ("18", "17_3"), ("23", "22+1")];
+    site.answer(&jobs.map(|(raw, shown)| row(raw, &json!({ "JobID": shown }))).into());
+    site.steward(&COLLECT);
+    for (raw, shown) in jobs {
+        let versions = site.json(&["archive", "rows", shown, "--json"]);
+        assert_eq!(versions[0]["rows"][0]["JobIDRaw"], raw, "{shown}");
+    }
+    // One of the tasks has the array's own number.
+    let output = site.run(&["archive", "rows", "17"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && told.contains("`steward archive rows 17_3`"), "{told}");
+    assert_eq!(site.run(&["archive", "rows", "17_4"]).status.code(), Some(1));
+    assert_eq!(site.run(&["archive", "rows", "17.batch"]).status.code(), Some(2));
+}
+
+#[test]
 fn a34_a_cancelled_job_keeps_its_use_however_often_it_is_collected() {
     let site = Scripted::new("");
     let answer = |comment: &str| {

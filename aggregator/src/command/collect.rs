@@ -30,7 +30,7 @@ run at any time: it can be interrupted, and what is in the archive already is
 not added again. Exit codes: 0 done, 1 failed, 3 some clusters failed.
 
 Examples:
-  steward collect                  today and yesterday, and all since the last collection
+  steward collect                  today, yesterday, all since the last time
   steward collect --days 365       a year, for the first time
   steward collect --no-summary     for cron: quiet unless something is wrong")]
 pub struct Args {
