@@ -22,4 +22,5 @@ pub mod stretches;
 pub mod summary;
 pub mod time;
 pub mod unit;
+pub mod visible;
 pub mod window;

@@ -162,7 +162,7 @@ fn a_configuration_that_cannot_be_used_ends_with_2_and_the_place() {
     for (text, complaint) in [
         ("log = \"info\"\n[serve]\nlisen = \"127.0.0.1:1\"\n", format!("{config}:3:1: ")),
         ("[collect]\nschedule = \"99 * * * *\"\n", format!("{config}:2:12: ")),
-        ("[slurm]\nparallel = 0\n", "slurm.parallel: ".to_owned()),
+        ("[slurm]\nparallel = 0\n", format!("{config}: slurm.parallel: ")),
     ] {
         std::fs::write(&path, text).unwrap();
         for command in [&["serve"][..], &["config", "check"], &["now"]] {

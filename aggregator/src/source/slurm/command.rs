@@ -9,11 +9,10 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-
 use steward_common::slurm::sacct::DELIMITER;
+use steward_common::visible::visible;
 
 use super::pipe::{Over, Pipe};
-use crate::output::plain::{cut, visible};
 
 /// How much of what a command complains about is kept.
 const COMPLAINT: usize = 4096;
@@ -236,7 +235,7 @@ fn complaint(mut stderr: Pipe<ChildStderr>) -> String {
 pub fn begin(bytes: &[u8]) -> String {
     let text = bytes.split(|byte| *byte == DELIMITER).next().unwrap_or_default();
     let text = String::from_utf8_lossy(text.get(..BEGIN).unwrap_or(text));
-    format!("it begins with '{}'", cut(&visible(&text), BEGIN))
+    format!("it begins with '{}'", visible(&text))
 }
 
 fn kill(child: &Child) {

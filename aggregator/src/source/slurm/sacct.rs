@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use steward_common::id::ClusterName;
 use steward_common::slurm::sacct::{DELIMITER, Field, Layout};
 use steward_common::time::Timestamp;
+use steward_common::visible::visible;
 use steward_common::window::Window;
 
 use super::command::{CommandError, Running, TEXT};
 use super::lines::{Lines, Piece};
 use super::seal::Seal;
-use crate::output::plain::visible;
 
 /// Pins what sacct would take from its surroundings: words are English. How times are printed is
 /// up to the [`Seal`] of the call.
