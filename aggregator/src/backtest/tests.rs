@@ -104,7 +104,7 @@ pub(crate) fn site(runs: &[Run], covered_days: i64) -> Site {
     let directory = tempfile::tempdir().unwrap();
     let shelf = Arc::new(Directory::new(directory.path()));
     let archive = Archive::new(shelf, directory.path().join(".lock"));
-    let mut change = archive.change(archive.lock(Duration::ZERO, || {}).unwrap()).unwrap();
+    let mut change = archive.change(archive.lock(Duration::from_secs(30), || {}).unwrap()).unwrap();
     change.manifest.clusters.entry("c1".to_owned()).or_default();
     let file = archive.shelf().scratch().unwrap();
     let now = Timestamp::new(NOW);

@@ -275,7 +275,7 @@ fn text_about_somebody_who_is_forgotten_is_not_kept() {
     site.collect(1000);
     let (archive, now) = (site.archive(), Timestamp::new(1000));
     let order = forget::Order { user: "bob", cluster: None, now, stop: &|| false };
-    forget::run(&archive, archive.lock(Duration::ZERO, || {}).unwrap(), &order).unwrap();
+    forget::run(&archive, archive.lock(Duration::from_secs(30), || {}).unwrap(), &order).unwrap();
     site.write("window", "7~7~bob~FAILED~100@~150@~300@~b~x~7\nx~x~bob~FAILED~1@~1@~2@~a~x\n");
     site.write("fail", "");
     assert_eq!(site.collect(1001).malformed, 0);
@@ -292,7 +292,7 @@ fn rows_of_somebody_who_is_forgotten_are_not_shown_before_files_are_in_their_pla
     assert_eq!((shown(7), shown(8)), (1, 1));
     *site.1.2.lock().unwrap() = Some(Fault::Rename);
     let order = forget::Order { user: "bob", cluster: None, now, stop: &|| false };
-    let lock = archive.lock(Duration::ZERO, || {}).unwrap();
+    let lock = archive.lock(Duration::from_secs(30), || {}).unwrap();
     forget::run(&archive, lock, &order).map(|_| ()).unwrap_err();
     assert_eq!((shown(7), shown(8)), (0, 1));
     *site.1.2.lock().unwrap() = None;
@@ -444,7 +444,7 @@ fn what_agents_measured_outlasts_rows_that_change_while_prometheus_is_silent() {
     };
     // As a collection with Prometheus would have left it.
     let (archive, now) = (site.archive(), Timestamp::new(1000));
-    let mut change = archive.change(archive.lock(Duration::ZERO, || {}).unwrap()).unwrap();
+    let mut change = archive.change(archive.lock(Duration::from_secs(30), || {}).unwrap()).unwrap();
     let scratch = archive.shelf().scratch().unwrap();
     let mut raw = RawWriter::new(scratch, change.generation(), "JobIDRaw", now).unwrap();
     let (submit, end) = (Some(Timestamp::new(100)), Some(Timestamp::new(300)));

@@ -42,7 +42,7 @@ fn add(archive: &Archive, at: i64, rows: &[(Form, String, Option<i64>)]) {
 
 /// The same of several jobs, whose numbers come first.
 fn add_jobs(archive: &Archive, at: i64, rows: &[(u32, Form, String, Option<i64>)]) {
-    let lock = archive.lock(Duration::ZERO, || {}).unwrap();
+    let lock = archive.lock(Duration::from_secs(30), || {}).unwrap();
     let mut change = archive.change(lock).unwrap();
     change.manifest.clusters.entry("c1".to_owned()).or_default();
     let file = archive.shelf().scratch().unwrap();
@@ -59,7 +59,7 @@ fn add_jobs(archive: &Archive, at: i64, rows: &[(u32, Form, String, Option<i64>)
 }
 
 fn rebuild(archive: &Archive) -> Vec<rebuild::Rebuilt> {
-    let lock = archive.lock(Duration::ZERO, || {}).unwrap();
+    let lock = archive.lock(Duration::from_secs(30), || {}).unwrap();
     rebuild::run(archive, lock, &order(), &Unwatched).unwrap().0
 }
 
@@ -299,7 +299,7 @@ fn a_file_that_cannot_be_read_now_is_not_taken_for_damaged() {
     let entry = archive.manifest().unwrap().clusters["c1"].days[&day];
     let failed = archive.open("c1", Part::Day(day), entry).map(|_| ()).unwrap_err();
     assert!(matches!(failed, ArchiveError::File { .. }), "{failed:?}");
-    let lock = archive.lock(Duration::ZERO, || {}).unwrap();
+    let lock = archive.lock(Duration::from_secs(30), || {}).unwrap();
     let failed = rebuild::run(&archive, lock, &order(), &Unwatched).map(|_| ()).unwrap_err();
     assert!(failed.to_string().contains("Is a directory"), "{failed}");
 }
@@ -314,7 +314,7 @@ fn a_manifest_that_is_lost_is_made_anew_and_nothing_is_taken_for_rubbish() {
     std::fs::remove_dir_all(directory.path().join("raw/cluster=c1/date=1970-01-01")).unwrap();
     add(&archive, 300, &[(Form::Plain, plain("FAILED", "200"), Some(200))]);
     std::fs::remove_file(directory.path().join("manifest.json")).unwrap();
-    let refused = archive.change(archive.lock(Duration::ZERO, || {}).unwrap());
+    let refused = archive.change(archive.lock(Duration::from_secs(30), || {}).unwrap());
     let why = refused.map(|_| ()).unwrap_err().to_string();
     assert!(why.contains("manifest.json") && why.contains("generation 4"), "{why}");
     let done = rebuild(&archive);
@@ -329,7 +329,7 @@ fn a_manifest_that_is_lost_is_made_anew_and_nothing_is_taken_for_rubbish() {
     // Even if nothing but jobs is left.
     std::fs::remove_dir_all(directory.path().join("raw")).unwrap();
     std::fs::remove_file(directory.path().join("manifest.json")).unwrap();
-    assert!(archive.change(archive.lock(Duration::ZERO, || {}).unwrap()).is_err());
+    assert!(archive.change(archive.lock(Duration::from_secs(30), || {}).unwrap()).is_err());
     let done = rebuild(&archive);
     assert_eq!((done[0].runs, done[0].carried), (0, 1));
 }
@@ -343,7 +343,7 @@ fn who_was_forgotten_stays_so_without_the_manifest() {
     assert_eq!(rebuild(&archive)[0].runs, 1);
     let now = Timestamp::new(400);
     let ann = super::forget::Order { user: "ann", cluster: None, now, stop: &|| false };
-    let lock = archive.lock(Duration::ZERO, || {}).unwrap();
+    let lock = archive.lock(Duration::from_secs(30), || {}).unwrap();
     assert_eq!(super::forget::run(&archive, lock, &ann).unwrap().0.runs, 1);
     let forgotten = archive.manifest().unwrap().forgotten;
     assert_eq!(forgotten.len(), 1);

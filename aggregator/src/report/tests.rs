@@ -133,7 +133,7 @@ impl Site {
             sacctmgr: None,
             stop: Arc::new(|| false),
         };
-        let lock = archive.lock(Duration::ZERO, || {}).unwrap();
+        let lock = archive.lock(Duration::from_secs(30), || {}).unwrap();
         collect::run(&archive, lock, &request, &Quiet).unwrap();
         for (name, script) in [("scontrol", SCONTROL), ("squeue", SQUEUE)] {
             fs::write(path(name), script).unwrap();

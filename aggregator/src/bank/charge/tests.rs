@@ -55,7 +55,7 @@ fn archive(directory: &std::path::Path, at: i64, jobs: &[Job]) -> Archive {
         Field::AllocTres,
     ];
     let layout = Layout::new(|field| fields.contains(&field));
-    let mut change = archive.change(archive.lock(Duration::ZERO, || {}).unwrap()).unwrap();
+    let mut change = archive.change(archive.lock(Duration::from_secs(30), || {}).unwrap()).unwrap();
     change.manifest.clusters.entry("c1".to_owned()).or_default();
     let file = archive.shelf().scratch().unwrap();
     let now = Timestamp::new(at);
@@ -86,7 +86,7 @@ fn archive(directory: &std::path::Path, at: i64, jobs: &[Job]) -> Archive {
     archive.shelf().put(writer.finish().unwrap(), &name).unwrap();
     change.commit().unwrap();
     let order = Order { cluster: None, now, retention: Retention::default(), stop: &|| false };
-    let lock = archive.lock(Duration::ZERO, || {}).unwrap();
+    let lock = archive.lock(Duration::from_secs(30), || {}).unwrap();
     rebuild::run(&archive, lock, &order, &Unwatched).unwrap();
     archive
 }

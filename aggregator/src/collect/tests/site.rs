@@ -167,7 +167,8 @@ impl Site {
 
     pub(super) fn try_collect(&self, request: &Request) -> Result<Collected, CollectError> {
         let archive = self.archive();
-        let lock = archive.lock(Duration::ZERO, || {}).unwrap();
+        // A process that another test is about to start may have it for a moment.
+        let lock = archive.lock(Duration::from_secs(30), || {}).unwrap();
         collect::run(&archive, lock, request, &Unwatched).map(|(collected, _)| collected)
     }
 

@@ -234,8 +234,8 @@ fn complaint(mut stderr: Pipe<ChildStderr>) -> String {
 #[must_use]
 pub fn begin(bytes: &[u8]) -> String {
     let text = bytes.split(|byte| *byte == DELIMITER).next().unwrap_or_default();
-    let text = String::from_utf8_lossy(text.get(..BEGIN).unwrap_or(text));
-    format!("it begins with '{}'", visible(&text))
+    let text = visible(&String::from_utf8_lossy(text.get(..BEGIN).unwrap_or(text)));
+    format!("it begins with '{}'", text.chars().take(BEGIN).collect::<String>())
 }
 
 fn kill(child: &Child) {
