@@ -9,6 +9,7 @@ mod archive_faults;
 mod archive_import;
 mod archive_keep;
 mod archive_resources;
+mod archive_steps;
 mod archive_vectors;
 mod archive_zones;
 mod bank;

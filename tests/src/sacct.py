@@ -2,6 +2,7 @@
 that it is asked for. A row is an object of fields, where a number in a time is seconds since 1970, or a
 text that is printed as it is. One that is `short` lacks a field, and is not found by its number."""
 
+import datetime
 import json
 import os
 import sys
@@ -41,7 +42,12 @@ if states := option("state"):
     # As sacct: the steps of a job are told with it.
     own = lambda row: isinstance(row, dict) and row.get("State", "").split(" ")[0] in states.split(",")
     told = {number(row) for row in rows if own(row) and "." not in str(row["JobIDRaw"])}
-    rows = [row for row in rows if isinstance(row, dict) and number(row) in told]
+    rows = [row for row in rows if isinstance(row, str) or number(row) in told]
+if begin := option("starttime"):
+    # As sacct: steps that ended before are left out, and counted nowhere.
+    begin = datetime.datetime.fromisoformat(begin + "+00:00").timestamp()
+    over = lambda row: isinstance(row.get("End"), int) and row["End"] < begin
+    rows = [row for row in rows if isinstance(row, str) or "." not in str(row["JobIDRaw"]) or not over(row)]
 if "--json" in arguments:
     own = [row for row in rows if "." not in str(row["JobIDRaw"])]
     jobs = [{"job_id": int(row["JobIDRaw"]), "name": row.get("JobName", ""), "steps": [],

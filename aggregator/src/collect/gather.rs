@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use roaring::RoaringBitmap;
 use steward_common::job::{AgentUse, Run};
-use steward_common::slurm::sacct::{Draft, Field, Layout, Oddity, Row, ended};
+use steward_common::slurm::sacct::{Draft, Layout, Oddity};
 use steward_common::time::Timestamp;
+use steward_common::window::Window;
 use tempfile::NamedTempFile;
 
 use super::counts::Counts;
 use super::measure::Measurements;
 use super::numbers::Numbers;
-use super::plan::Unit;
 use super::unread::{Added, Unread};
 use super::{CollectError, Context, run};
 use crate::archive::column::Stored;
@@ -22,7 +22,6 @@ use crate::archive::raw::{Form, Key, RawWriter};
 use crate::archive::read::{RunKey, RunSet, Table};
 use crate::archive::{ArchiveError, Day, Part, agent};
 use crate::source::slurm::lines::{Job, Piece};
-use crate::source::slurm::sacct::Failure;
 
 /// Odd values of which an example is kept.
 pub(super) const EXAMPLES: usize = 5;
@@ -120,52 +119,29 @@ impl<'c> Gather<'c> {
         self.context
     }
 
-    /// Asks sacct for the windows of a unit.
-    ///
-    /// # Errors
-    /// If sacct does not answer or the answer cannot be kept.
-    pub fn unit(&mut self, unit: &Unit) -> Result<(), CollectError> {
-        if unit.is_last {
-            // It is written anew each time, even if nothing is open.
-            self.part(Part::Open)?;
-        }
-        let open_from = unit.windows.last().map(|window| window.from());
-        for window in &unit.windows {
-            // What has ended belongs to the window in which it ended; a run that ends while we
-            // ask belongs to now, as does what has not ended.
-            self.measurements.load(*window);
-            let is_here = |ended: Option<Timestamp>| match ended {
-                Some(end) => {
-                    window.holds(end)
-                        || (unit.is_last && Some(window.from()) == open_from && end >= window.to())
-                }
-                None => unit.is_last && Some(window.from()) == open_from,
-            };
-            let wanted = |run: &Run<'_>| is_here(run.end.filter(|_| run.ended));
-            let Context { sacct, .. } = self.context;
-            let layout = self.layout;
-            // A run of several days is in the answer for each of them: most of it need not be read to
-            // know that it is another day's.
-            let mut first = |piece: Piece<'_>| match own_end(&piece) {
-                Some((_, end)) if !is_here(end) => Ok(()),
-                _ => self.piece(piece, wanted).map_err(Failure::Visit),
-            };
-            sacct.jobs(layout, *window, &mut first).map_err(CollectError::of)?;
-            let mut again = |piece: Piece<'_>| match own_end(&piece) {
-                Some((own, end)) if !is_here(end) || self.has_taken(&own, end) => Ok(()),
-                _ => self.piece(piece, wanted).map_err(Failure::Visit),
-            };
-            sacct.never_ran(layout, *window, &mut again).map_err(CollectError::of)?;
-        }
-        Ok(())
+    /// The fields of the rows that come.
+    #[must_use]
+    pub fn layout(&self) -> &'c Layout {
+        self.layout
     }
 
-    /// Whether the run of this row, which ended then, has come before in this part of the collection.
-    fn has_taken(&self, own: &Row<'_>, end: Option<Timestamp>) -> bool {
-        let submit = Timestamp::from_slurm(own.get(Field::Submit)).ok().flatten();
-        let key = own.id().0.parse().ok().zip(submit);
-        let writer = self.parts.get(&part_at(end));
-        writer.zip(key).is_some_and(|(writer, key)| writer.has_taken(key))
+    /// Makes ready for what ended in a window.
+    pub fn begin(&mut self, window: Window) {
+        self.measurements.load(window);
+    }
+
+    /// Begins the part of what has not ended: it is written anew each time, even if nothing is open.
+    ///
+    /// # Errors
+    /// If the archive cannot be read.
+    pub fn begin_open(&mut self) -> Result<(), ArchiveError> {
+        self.part(Part::Open).map(drop)
+    }
+
+    /// Whether this run, which ended then or has not, has come before in this part of the collection.
+    #[must_use]
+    pub fn has_taken(&self, key: RunKey, end: Option<Timestamp>) -> bool {
+        self.parts.get(&part_at(end)).is_some_and(|writer| writer.has_taken(key))
     }
 
     /// Takes a job of the answer, or leaves it.
@@ -477,11 +453,4 @@ fn part_of(run: &Run<'_>) -> Part {
 /// The part of `processed` for what ended then, or has not ended.
 fn part_at(end: Option<Timestamp>) -> Part {
     end.map_or(Part::Open, |end| Part::Day(Day::of(end)))
-}
-
-/// The own row of a job that is whole, and when its run ended.
-fn own_end<'p>(piece: &Piece<'p>) -> Option<(Row<'p>, Option<Timestamp>)> {
-    let Piece::Whole(job) = piece else { return None };
-    let own = job.rows().next()?;
-    Some((own, ended(&own).ok()?))
 }

@@ -4,6 +4,7 @@
 //! rows could not be cut, and runs that were open and have vanished, are asked for by number. Then
 //! runs of one job are ranked. Then it all counts at once, or, if anything failed, not at all.
 
+pub mod ask;
 pub mod counts;
 pub mod gather;
 pub mod measure;
@@ -348,7 +349,7 @@ fn all(
                     }
                     let gathered = retried(request, || {
                         let mut gather = Gather::new(context, layout, None)?;
-                        gather.unit(unit)?;
+                        ask::unit(&mut gather, unit)?;
                         Ok(gather.finish(true)?)
                     });
                     match gathered {

@@ -1,5 +1,6 @@
 mod late;
 mod site;
+mod steps;
 mod texts;
 
 use std::collections::BTreeSet;

@@ -31,7 +31,7 @@ cd "${0%/*}" || exit 1
 case "$*" in
 *--helpformat*) echo JobIDRaw JobID User Account Partition QOS State Submit Start End ElapsedRaw \
     AllocCPUS AllocNodes NodeList AllocTRES TotalCPU JobName; exit ;;
-*--jobs=*|*--json*) exit ;;
+*--json*) exit ;;
 esac
 sed "s/~/$(printf '\037')/g; s/@/${SLURM_TIME_FORMAT#%s}/g" window
 "#;

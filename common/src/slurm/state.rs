@@ -152,6 +152,13 @@ impl JobState {
         !matches!(self.phase(), Phase::Waits | Phase::Works | Phase::Stays)
     }
 
+    /// The states that a run has in Slurm's database when it is over: the base states that end a job,
+    /// and three flags that are kept in their place.
+    pub fn of_past_runs() -> impl Iterator<Item = JobState> {
+        let flags = [JobState::Requeued, JobState::Resizing, JobState::Revoked];
+        JobState::all().into_iter().filter(JobState::is_ended).chain(flags)
+    }
+
     /// Whether the job holds nodes and its processes may work.
     #[must_use]
     pub fn is_running(&self) -> bool {
@@ -330,6 +337,18 @@ mod tests {
         assert!(ended("PREEMPTED") && ended("NODE_FAIL") && ended("COMPLETED"));
         assert!(!ended("LAUNCH_FAILED") && !ended("RECONFIG_FAIL") && !ended("REVOKED"));
         assert!(!ended("COMPLETING") && !ended("REQUEUED") && !ended("SUSPENDED"));
+    }
+
+    /// sacct of Slurm 22.05 refuses every other state but PENDING, RUNNING and SUSPENDED as "not supported
+    /// / accounted" or as unknown.
+    #[test]
+    fn past_runs_have_the_states_that_slurm_accounts() {
+        let mut names: Vec<_> = JobState::of_past_runs().map(|s| s.to_string()).collect();
+        names.sort();
+        let accounted = "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED \
+                         REQUEUED RESIZING REVOKED TIMEOUT";
+        assert_eq!(names.join(" "), accounted);
+        assert!(JobState::of_past_runs().all(|state| state.ends_run()));
     }
 
     proptest! {

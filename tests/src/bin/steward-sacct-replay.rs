@@ -46,6 +46,9 @@ fn answer(store: &Store, arguments: impl Iterator<Item = String>) -> io::Result<
         Request::Cancelled(from, until) => {
             (format!("{from} {until} cancelled"), store.cancelled(from, until, &mut out)?)
         }
+        Request::Ended(from, until) => {
+            (format!("{from} {until} ended"), store.ended(from, until, &mut out)?)
+        }
         Request::Jobs(jobs, asked) => {
             let text = rows(&layout, &asked, &store.runs_of(&jobs)?);
             out.write_all(&text)?;

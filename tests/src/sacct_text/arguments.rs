@@ -1,6 +1,7 @@
 //! The part of sacct's command line that Steward uses.
 
 use steward_common::slurm::sacct::{DELIMITER, Layout};
+use steward_common::slurm::state::JobState;
 
 /// What sacct is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub enum Request {
     Rows(u64, u64),
     /// Those of them that were cancelled and ended in that time.
     Cancelled(u64, u64),
+    /// Those of them that ended in that time.
+    Ended(u64, u64),
     /// Every run of these jobs, with the fields of this layout.
     Jobs(Vec<u64>, Layout),
     /// Every run of these jobs as JSON.
@@ -102,6 +105,9 @@ pub fn request(
         None => Ok(Request::Rows(from, until)),
         // No job here has missed a deadline.
         Some("CANCELLED" | "CA" | "CANCELLED,DEADLINE") => Ok(Request::Cancelled(from, until)),
+        Some(all) if all.split(',').eq(JobState::of_past_runs().map(|state| state.to_string())) => {
+            Ok(Request::Ended(from, until))
+        }
         Some(other) => Err(format!("this stand-in for sacct knows no state {other}")),
     }
 }

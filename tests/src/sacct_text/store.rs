@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use steward_common::slurm::sacct::{DELIMITER, Layout};
+use steward_common::slurm::sacct::Layout;
 
 use super::job::{Job, State};
 use super::seal;
@@ -13,7 +13,7 @@ use super::seal;
 /// Name of the file of those that have not ended.
 const OPEN: &str = "open";
 /// Name of the file that is written last.
-const LAYOUT: &str = "fields";
+const LAYOUT: &str = "layout";
 /// A run that goes on.
 const NEVER: u64 = u64::MAX;
 const DAY: u64 = 86_400;
@@ -23,6 +23,7 @@ const LARGE: u64 = 256 << 10;
 /// Where a run stands, and when it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
+    job: u64,
     /// Its place in sacct's order.
     order: u64,
     eligible: u64,
@@ -34,11 +35,12 @@ struct Entry {
 }
 
 impl Entry {
-    const SIZE: usize = 48;
+    const SIZE: usize = 56;
 
     fn bytes(self) -> [u8; Entry::SIZE] {
         let mut bytes = [0; Entry::SIZE];
-        let words = [self.order, self.eligible, self.end, self.offset, self.length, self.cancelled];
+        let Entry { job, order, eligible, end, offset, length, cancelled } = self;
+        let words = [job, order, eligible, end, offset, length, cancelled];
         for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
@@ -49,8 +51,8 @@ impl Entry {
         let word = |at: usize| {
             u64::from_le_bytes(bytes[at * 8..at * 8 + 8].try_into().expect("eight bytes"))
         };
-        let (order, eligible, end) = (word(0), word(1), word(2));
-        Entry { order, eligible, end, offset: word(3), length: word(4), cancelled: word(5) }
+        let (job, order, eligible, end) = (word(0), word(1), word(2), word(3));
+        Entry { job, order, eligible, end, offset: word(4), length: word(5), cancelled: word(6) }
     }
 
     /// Whether sacct counts it to the time from `from` until before `until`.
@@ -96,6 +98,7 @@ impl Writer {
             }
         };
         let entry = Entry {
+            job: run.id,
             order: self.order,
             eligible: run.eligible(),
             end: end.unwrap_or(NEVER),
@@ -139,30 +142,24 @@ fn days(directory: &Path) -> io::Result<Vec<u64>> {
     Ok(days)
 }
 
-/// The number of the job that stands there.
-fn id(text: &mut File, entry: &Entry) -> io::Result<u64> {
-    text.seek(SeekFrom::Start(entry.offset))?;
-    let mut bytes = Vec::new();
-    text.take(20).read_to_end(&mut bytes)?;
-    let id = bytes.split(|byte| *byte == DELIMITER).next().unwrap_or_default();
-    let id = str::from_utf8(id).ok().and_then(|id| id.parse().ok());
-    id.ok_or_else(|| io::Error::other("the index does not fit the text"))
-}
-
-/// How many of the first entries hold what the later ones do not.
-fn partition_point(
-    entries: &[Entry],
-    mut holds: impl FnMut(&Entry) -> io::Result<bool>,
-) -> io::Result<usize> {
-    let (mut low, mut high) = (0, entries.len());
-    while low < high {
-        let middle = low + (high - low) / 2;
-        match holds(&entries[middle])? {
-            true => low = middle + 1,
-            false => high = middle,
-        }
+/// The entries of an index of which a job may lie from `low` to `high`. Numbers of jobs grow with the
+/// order of their submission, so its first and last entry say whether there are any.
+fn entries(index: &Path, low: u64, high: u64) -> io::Result<Vec<Entry>> {
+    let mut file = File::open(index)?;
+    let mut at = |place| {
+        let mut bytes = [0; Entry::SIZE];
+        file.seek(place)?;
+        file.read_exact(&mut bytes)?;
+        Ok::<_, io::Error>(Entry::read(&bytes).job)
+    };
+    if fs::metadata(index)?.len() == 0 {
+        return Ok(Vec::new());
     }
-    Ok(low)
+    let (first, last) = (at(SeekFrom::Start(0))?, at(SeekFrom::End(-(Entry::SIZE as i64)))?);
+    if high < first || last < low {
+        return Ok(Vec::new());
+    }
+    Ok(fs::read(index)?.chunks_exact(Entry::SIZE).map(Entry::read).collect())
 }
 
 /// Text on disk, that can be asked as sacct can.
@@ -218,29 +215,33 @@ impl Store {
         self.pieces(from, wanted, out)
     }
 
+    /// The same for all runs that ended in that time, or in the second after it, as sacct does.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or nobody reads any longer.
+    pub fn ended(&self, from: u64, until: u64, out: &mut (impl Write + ?Sized)) -> io::Result<u64> {
+        self.pieces(from, |entry| (from..=until).contains(&entry.end), out)
+    }
+
     /// The text of every run of these jobs, in the order of submission.
     ///
     /// # Errors
     /// If a file cannot be read.
     pub fn runs_of(&self, jobs: &[u64]) -> io::Result<Vec<Vec<u8>>> {
+        let (Some(low), Some(high)) = (jobs.iter().min(), jobs.iter().max()) else {
+            return Ok(Vec::new());
+        };
         let mut found = Vec::new();
         for day in days(&self.directory)? {
-            let index = fs::read(path(&self.directory, day, "index"))?;
-            let entries: Vec<Entry> = index.chunks_exact(Entry::SIZE).map(Entry::read).collect();
+            let entries = entries(&path(&self.directory, day, "index"), *low, *high)?;
             let mut text = File::open(path(&self.directory, day, "txt"))?;
             for job in jobs {
-                // Numbers of jobs grow with the order of their submission.
-                let mut place =
-                    partition_point(&entries, |entry| Ok(id(&mut text, entry)? < *job))?;
-                while let Some(entry) = entries.get(place) {
-                    if id(&mut text, entry)? != *job {
-                        break;
-                    }
+                let first = entries.partition_point(|entry| entry.job < *job);
+                for entry in entries[first..].iter().take_while(|entry| entry.job == *job) {
                     text.seek(SeekFrom::Start(entry.offset))?;
                     let mut bytes = Vec::new();
                     (&mut text).take(entry.length).read_to_end(&mut bytes)?;
                     found.push((entry.order, seal::put(bytes, &self.seal)));
-                    place += 1;
                 }
             }
         }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use steward_common::id::ClusterName;
 use steward_common::slurm::sacct::{DELIMITER, Field, Layout};
+use steward_common::slurm::state::JobState;
 use steward_common::time::Timestamp;
 use steward_common::visible::visible;
 use steward_common::window::Window;
@@ -177,6 +178,9 @@ impl Sacct {
     /// Shows `visit` every job that was waiting or running in the window, or ended in it, but for some
     /// that [never ran](Sacct::never_ran).
     ///
+    /// Asked for a window, sacct leaves out steps that ended before it began, and does not count them in
+    /// the job's CPU time either. [By number](Sacct::runs_of) it tells all.
+    ///
     /// # Errors
     /// If the call or the visitor fails; some jobs may have been shown by then.
     pub fn jobs<E>(
@@ -205,6 +209,22 @@ impl Sacct {
     ) -> Result<(), Failure<E>> {
         let mut arguments = self.of_window(layout, window);
         arguments.push(format!("--state={NEVER_RAN}"));
+        self.read(layout, &arguments, visit)
+    }
+
+    /// Shows `visit` every run that ended in the window, whether it ran or not, and no other.
+    ///
+    /// # Errors
+    /// If the call or the visitor fails; some jobs may have been shown by then.
+    pub fn ended<E>(
+        &self,
+        layout: &Layout,
+        window: Window,
+        visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
+    ) -> Result<(), Failure<E>> {
+        let states: Vec<String> = JobState::of_past_runs().map(|state| state.to_string()).collect();
+        let mut arguments = self.of_window(layout, window);
+        arguments.push(format!("--state={}", states.join(",")));
         self.read(layout, &arguments, visit)
     }
 

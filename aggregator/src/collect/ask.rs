@@ -1,0 +1,155 @@
+//! What sacct is asked for a part of the plan.
+//!
+//! The windows first. Of a run in the answer for a window sacct leaves out the steps that are not in
+//! that window, and their CPU time in the run's own row. So runs that ended in a window and began
+//! before it are asked for once more, by number: then it tells all.
+
+use std::collections::HashSet;
+
+use steward_common::job::Run;
+use steward_common::slurm::sacct::{Field, Row, ended};
+use steward_common::time::Timestamp;
+use steward_common::window::Window;
+
+use super::gather::Gather;
+use super::plan::Unit;
+use super::{CollectError, Context};
+use crate::archive::read::RunKey;
+use crate::source::slurm::command::CommandError;
+use crate::source::slurm::lines::Piece;
+use crate::source::slurm::sacct::Failure;
+
+/// Jobs that are asked for in one call: their numbers take a sixth of what an argument may hold.
+const AT_ONCE: usize = 2000;
+
+/// Asks for the windows of a unit.
+///
+/// # Errors
+/// If sacct does not answer or the answer cannot be kept.
+pub fn unit(gather: &mut Gather<'_>, unit: &Unit) -> Result<(), CollectError> {
+    if unit.is_last {
+        gather.begin_open()?;
+    }
+    for window in &unit.windows {
+        let is_now = unit.is_last && Some(window) == unit.windows.last();
+        let here = Here { window: *window, is_now };
+        gather.begin(*window);
+        let earlier = here.window(gather)?;
+        for jobs in earlier.chunks(AT_ONCE) {
+            here.by_number(gather, jobs)?;
+        }
+    }
+    Ok(())
+}
+
+/// Which runs belong to a window: those that ended in it.
+#[derive(Clone, Copy)]
+struct Here {
+    window: Window,
+    /// Whether what has not ended belongs to it, too, and what ends while we ask.
+    is_now: bool,
+}
+
+impl Here {
+    /// Whether a run that ended then, or has not, belongs to it.
+    fn holds(self, end: Option<Timestamp>) -> bool {
+        match end {
+            Some(end) => self.window.holds(end) || (self.is_now && end >= self.window.to()),
+            None => self.is_now,
+        }
+    }
+
+    fn is_of(self, run: &Run<'_>) -> bool {
+        self.holds(run.end.filter(|_| run.ended))
+    }
+
+    /// Whether steps of a run that has ended may be missing in the answer for the window: it began
+    /// before, or ended while we asked. Of one that goes on they are not asked for: its figures are
+    /// not whole until it has ended.
+    fn lacks_steps(self, own: &Own) -> bool {
+        let is_earlier = own.start.is_some_and(|start| start < self.window.from());
+        own.end.is_some_and(|end| is_earlier || end >= self.window.to())
+    }
+
+    /// Asks for the window, and says which jobs are to be asked for by number.
+    fn window(self, gather: &mut Gather<'_>) -> Result<Vec<u32>, CollectError> {
+        let Context { sacct, .. } = gather.context();
+        let layout = gather.layout();
+        let mut earlier = Vec::new();
+        let mut visit = |piece: Piece<'_>, is_again: bool| match Own::of(&piece) {
+            // What has ended on another day, or goes on, need not be read to the end.
+            Some(own) if !self.holds(own.end) => Ok(()),
+            Some(own) if self.lacks_steps(&own) => {
+                earlier.push(own.key.0);
+                Ok(())
+            }
+            Some(own) if is_again && gather.has_taken(own.key, own.end) => Ok(()),
+            _ => gather.piece(piece, |run| self.is_of(run)).map_err(Failure::Visit),
+        };
+        if self.is_now {
+            sacct
+                .jobs(layout, self.window, |piece| visit(piece, false))
+                .map_err(CollectError::of)?;
+            sacct
+                .never_ran(layout, self.window, |piece| visit(piece, true))
+                .map_err(CollectError::of)?;
+        } else {
+            sacct
+                .ended(layout, self.window, |piece| visit(piece, false))
+                .map_err(CollectError::of)?;
+        }
+        earlier.sort_unstable();
+        earlier.dedup();
+        Ok(earlier)
+    }
+
+    /// Asks for those runs of these jobs that belong to the window and whose steps may not all be in it.
+    fn by_number(self, gather: &mut Gather<'_>, jobs: &[u32]) -> Result<(), CollectError> {
+        let Context { sacct, .. } = gather.context();
+        let layout = gather.layout();
+        let mut missing: HashSet<u32> = jobs.iter().copied().collect();
+        let visit = |piece: Piece<'_>| {
+            match (Own::of(&piece), &piece) {
+                (Some(own), _) if !(self.holds(own.end) && self.lacks_steps(&own)) => return Ok(()),
+                (Some(own), _) => drop(missing.remove(&own.key.0)),
+                // Asked for a part of an array, sacct tells of the others, too.
+                (None, Piece::Broken { id: Some(id), .. }) => match id.parse() {
+                    Ok(job) if jobs.binary_search(&job).is_err() => return Ok(()),
+                    Ok(job) => drop(missing.remove(&job)),
+                    Err(_) => {}
+                },
+                (None, _) => {}
+            }
+            gather.piece(piece, |run| self.is_of(run)).map_err(Failure::Visit)
+        };
+        sacct.runs_of(layout, jobs, visit).map_err(CollectError::of)?;
+        let Some(job) = missing.iter().min() else { return Ok(()) };
+        // Purged in between, or hidden by whatever stands for sacct: better told than lost.
+        let why = format!(
+            "it tells of job {job} among those that ended on {}, but not by its number; \
+             see what `sacct --duplicates --jobs={job}` says",
+            crate::archive::Day::of(self.window.from())
+        );
+        let source = std::io::Error::other(why);
+        Err(CommandError::Unreadable { command: "sacct".to_owned(), source }.into())
+    }
+}
+
+/// What the own row of a job says: which run it is, and when that was.
+struct Own {
+    key: RunKey,
+    start: Option<Timestamp>,
+    /// `None` if it has not ended.
+    end: Option<Timestamp>,
+}
+
+impl Own {
+    /// That of a job whose rows are whole; `None` if they are not, or say something else.
+    fn of(piece: &Piece<'_>) -> Option<Own> {
+        let Piece::Whole(job) = piece else { return None };
+        let row: Row<'_> = job.rows().next()?;
+        let time = |field| Timestamp::from_slurm(row.get(field)).ok();
+        let key = (row.id().0.parse().ok()?, time(Field::Submit)??);
+        Some(Own { key, start: time(Field::Start)?, end: ended(&row).ok()? })
+    }
+}
