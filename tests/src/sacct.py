@@ -42,7 +42,8 @@ if states := option("state"):
     # As sacct: the steps of a job are told with it.
     own = lambda row: isinstance(row, dict) and row.get("State", "").split(" ")[0] in states.split(",")
     told = {number(row) for row in rows if own(row) and "." not in str(row["JobIDRaw"])}
-    rows = [row for row in rows if isinstance(row, str) or number(row) in told]
+    is_told = lambda row: "COMPLETED" in states if isinstance(row, str) else number(row) in told
+    rows = [row for row in rows if is_told(row)]
 if begin := option("starttime"):
     # As sacct: steps that ended before are left out, and counted nowhere.
     begin = datetime.datetime.fromisoformat(begin + "+00:00").timestamp()

@@ -42,14 +42,15 @@ impl<T> Default for Table<T> {
 }
 
 impl<T: Copy> Table<T> {
-    /// The value with this hash for which `is` holds, or the new one, and whether it is that.
+    /// The value with this hash for which `is` holds, or the new one, before which there are so many,
+    /// and whether it is that.
     #[inline]
     fn find(
         &mut self,
         hash: u32,
         hash_of: impl Fn(&T) -> u32,
         is: impl Fn(&T) -> bool,
-        new: impl FnOnce(Number) -> T,
+        new: impl FnOnce(usize) -> T,
     ) -> (T, bool) {
         if self.taken * 2 >= self.places.len() {
             self.grow(hash_of);
@@ -62,7 +63,7 @@ impl<T: Copy> Table<T> {
             }
             place = (place + 1) & mask;
         }
-        let entry = new(Number::behind(self.taken));
+        let entry = new(self.taken);
         if let Some(free) = self.places.get_mut(place) {
             *free = Some(entry);
         }
@@ -92,26 +93,38 @@ impl<T: Copy> Table<T> {
     }
 }
 
-/// A text of a dictionary.
+/// A text of a dictionary: in as little room as can be, for where it stands is looked up in no cache.
 #[derive(Debug, Clone, Copy)]
 struct Word {
-    hash: u32,
-    number: Number,
-    start: u32,
-    length: u32,
+    /// Where it begins; its length stands before it.
+    start: NonZeroU32,
+    number: u16,
+    /// A part of its hash.
+    tag: u16,
 }
 
 impl Word {
+    /// The text, in a page that holds it.
+    fn text<'p>(&self, plain: &'p [u8]) -> &'p [u8] {
+        let start = self.start.get() as usize;
+        let length = plain.get(start - 4..).and_then(<[u8]>::first_chunk);
+        let length = length.map_or(0, |length| u32::from_le_bytes(*length) as usize);
+        plain.get(start..start + length).unwrap_or_default()
+    }
+
     /// Whether it is this text, in a page that holds it.
     #[inline]
     fn is(&self, text: &[u8], plain: &[u8]) -> bool {
-        let start = self.start as usize;
-        let known = || plain.get(start..start + text.len()).is_some_and(|known| same(known, text));
-        self.length as usize == text.len() && known()
+        let start = self.start.get() as usize;
+        let known = plain.get(start - 4..start + text.len()).and_then(<[u8]>::split_first_chunk);
+        known.is_some_and(|(length, known)| {
+            u32::from_le_bytes(*length) as usize == text.len() && same(known, text)
+        })
     }
 }
 
-/// Texts, as a dictionary page has them: each with its length before it.
+/// Texts, as a dictionary page has them: each with its length before it. There are no more than rows in a
+/// row group ([`MOST_ROWS`](super::chunk::MOST_ROWS)).
 #[derive(Debug, Default)]
 pub struct Texts {
     words: Table<Word>,
@@ -126,19 +139,20 @@ impl Texts {
     pub fn number(&mut self, text: &[u8]) -> u32 {
         let Texts { words, plain, last } = self;
         if let Some(last) = last.filter(|last| last.is(text, plain)) {
-            return last.number.get();
+            return u32::from(last.number);
         }
         let hash = hash_of_text(text);
-        let (start, length) = (plain.len() as u32 + 4, text.len() as u32);
-        let new = |number| Word { hash, number, start, length };
-        let is = |word: &Word| word.hash == hash && word.is(text, plain);
-        let (word, is_new) = words.find(hash, |word| word.hash, is, new);
+        let tag = (hash >> 16) as u16;
+        let start = NonZeroU32::MIN.saturating_add(plain.len() as u32 + 3);
+        let new = |count| Word { start, number: count as u16, tag };
+        let is = |word: &Word| word.tag == tag && word.is(text, plain);
+        let (word, is_new) = words.find(hash, |word| hash_of_text(word.text(plain)), is, new);
         if is_new {
-            plain.extend_from_slice(&length.to_le_bytes());
+            plain.extend_from_slice(&(text.len() as u32).to_le_bytes());
             plain.extend_from_slice(text);
         }
         *last = Some(word);
-        word.number.get()
+        u32::from(word.number)
     }
 
     /// All of them, and how many there are.
@@ -212,7 +226,7 @@ impl Numbers {
             hash_of(value),
             |number| known(number).map_or(0, hash_of),
             |number| known(number) == Some(value),
-            |number| number,
+            Number::behind,
         );
         if is_new {
             values.push(value);

@@ -66,9 +66,9 @@ impl Here {
     /// Whether steps of a run that has ended may be missing in the answer for the window: it began
     /// before, or ended while we asked. Of one that goes on they are not asked for: its figures are
     /// not whole until it has ended.
-    fn lacks_steps(self, own: &Own) -> bool {
-        let is_earlier = own.start.is_some_and(|start| start < self.window.from());
-        own.end.is_some_and(|end| is_earlier || end >= self.window.to())
+    fn lacks_steps(self, own: &Own<'_>) -> bool {
+        let is_earlier = || own.start().is_some_and(|start| start < self.window.from());
+        own.end.is_some_and(|end| is_earlier() || end >= self.window.to())
     }
 
     /// Asks for the window, and says which jobs are to be asked for by number.
@@ -79,11 +79,16 @@ impl Here {
         let mut visit = |piece: Piece<'_>, is_again: bool| match Own::of(&piece) {
             // What has ended on another day, or goes on, need not be read to the end.
             Some(own) if !self.holds(own.end) => Ok(()),
-            Some(own) if self.lacks_steps(&own) => {
-                earlier.push(own.key.0);
+            // One without a number is told of as such.
+            Some(own) if self.lacks_steps(&own) && own.job().is_some() => {
+                earlier.extend(own.job());
                 Ok(())
             }
-            Some(own) if is_again && gather.has_taken(own.key, own.end) => Ok(()),
+            Some(own)
+                if is_again && own.key().is_some_and(|key| gather.has_taken(key, own.end)) =>
+            {
+                Ok(())
+            }
             _ => gather.piece(piece, |run| self.is_of(run)).map_err(Failure::Visit),
         };
         if self.is_now {
@@ -111,7 +116,7 @@ impl Here {
         let visit = |piece: Piece<'_>| {
             match (Own::of(&piece), &piece) {
                 (Some(own), _) if !(self.holds(own.end) && self.lacks_steps(&own)) => return Ok(()),
-                (Some(own), _) => drop(missing.remove(&own.key.0)),
+                (Some(own), _) => drop(own.job().map(|job| missing.remove(&job))),
                 // Asked for a part of an array, sacct tells of the others, too.
                 (None, Piece::Broken { id: Some(id), .. }) => match id.parse() {
                     Ok(job) if jobs.binary_search(&job).is_err() => return Ok(()),
@@ -135,21 +140,31 @@ impl Here {
     }
 }
 
-/// What the own row of a job says: which run it is, and when that was.
-struct Own {
-    key: RunKey,
-    start: Option<Timestamp>,
+/// The own row of a job whose rows are whole, and when its run ended. The rest is read when it is asked
+/// for: most of a million never are.
+struct Own<'a> {
+    row: Row<'a>,
     /// `None` if it has not ended.
     end: Option<Timestamp>,
 }
 
-impl Own {
-    /// That of a job whose rows are whole; `None` if they are not, or say something else.
-    fn of(piece: &Piece<'_>) -> Option<Own> {
+impl<'a> Own<'a> {
+    /// `None` if rows are not whole, or the own one says something else.
+    fn of(piece: &Piece<'a>) -> Option<Own<'a>> {
         let Piece::Whole(job) = piece else { return None };
-        let row: Row<'_> = job.rows().next()?;
-        let time = |field| Timestamp::from_slurm(row.get(field)).ok();
-        let key = (row.id().0.parse().ok()?, time(Field::Submit)??);
-        Some(Own { key, start: time(Field::Start)?, end: ended(&row).ok()? })
+        let row = job.rows().next()?;
+        Some(Own { row, end: ended(&row).ok()? })
+    }
+
+    fn start(&self) -> Option<Timestamp> {
+        Timestamp::from_slurm(self.row.get(Field::Start)).ok()?
+    }
+
+    fn job(&self) -> Option<u32> {
+        self.row.id().0.parse().ok()
+    }
+
+    fn key(&self) -> Option<RunKey> {
+        self.job().zip(Timestamp::from_slurm(self.row.get(Field::Submit)).ok()?)
     }
 }
