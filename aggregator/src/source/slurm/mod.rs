@@ -10,3 +10,4 @@ pub mod pipe;
 pub mod sacct;
 pub mod seal;
 pub mod settings;
+mod turns;

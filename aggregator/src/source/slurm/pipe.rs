@@ -41,6 +41,35 @@ impl<R: Read + AsFd> Pipe<R> {
         Pipe { end, over }
     }
 
+    /// Reads what is there; `None` if there is nothing yet.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read_now(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        if self.over.is_set() {
+            return Ok(Some(0));
+        }
+        match self.end.read(into) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    /// Waits until there is something to read, or it is over.
+    ///
+    /// # Errors
+    /// If that cannot be told.
+    pub fn wait(&self) -> io::Result<()> {
+        while !self.over.is_set() {
+            match poll(&mut [PollFd::new(&self.end, PollFlags::IN)], Some(&LOOK)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
     /// What is in it at this moment, up to so many bytes.
     pub fn rest(&mut self, most: usize) -> Vec<u8> {
         let mut bytes = vec![0; most];
@@ -52,17 +81,11 @@ impl<R: Read + AsFd> Pipe<R> {
 
 impl<R: Read + AsFd> Read for Pipe<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        while !self.over.is_set() {
-            match self.end.read(into) {
-                // Waits only for a pipe that is empty: else a read is one call, as of any pipe.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                read => return read,
+        loop {
+            if let Some(read) = self.read_now(into)? {
+                return Ok(read);
             }
-            match poll(&mut [PollFd::new(&self.end, PollFlags::IN)], Some(&LOOK)) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
+            self.wait()?;
         }
-        Ok(0)
     }
 }

@@ -14,6 +14,7 @@ use steward_common::window::Window;
 use super::command::{CommandError, Running, TEXT};
 use super::lines::{Lines, Piece};
 use super::seal::Seal;
+use super::turns::{InTurn, Turns};
 
 /// Pins what sacct would take from its surroundings: words are English. How times are printed is
 /// up to the [`Seal`] of the call.
@@ -48,6 +49,7 @@ pub struct Sacct {
     cluster: Option<ClusterName>,
     limit: Duration,
     stop: Stop,
+    turns: Arc<Turns>,
     /// What was last logged of its complaints.
     told: Arc<Mutex<String>>,
 }
@@ -76,7 +78,8 @@ impl Sacct {
     /// The command `argv`, which stands for sacct, about a cluster or about the local one.
     #[must_use]
     pub fn new(argv: &[String], cluster: Option<ClusterName>, limit: Duration, stop: Stop) -> Self {
-        Self { argv: argv.to_vec(), cluster, limit, stop, told: Arc::default() }
+        let (turns, told) = (Arc::default(), Arc::default());
+        Self { argv: argv.to_vec(), cluster, limit, stop, turns, told }
     }
 
     fn start(
@@ -282,7 +285,8 @@ impl Sacct {
         let times = seal.time_format();
         let environment = [ENVIRONMENT, &[("SLURM_TIME_FORMAT", times.as_str())]].concat();
         let mut running = self.start(arguments, &environment, self.limit)?;
-        let mut answer = running.answer().map(|answer| Whole { answer, last: b'\n' });
+        let answer = running.answer().map(|answer| InTurn::new(answer, &self.turns));
+        let mut answer = answer.map(|answer| Whole { answer, last: b'\n' });
         if let Some(answer) = &mut answer
             && let Err(failure) = Lines::new(layout, &seal).read(&mut *answer, visit)
         {
