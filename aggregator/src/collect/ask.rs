@@ -4,7 +4,7 @@
 //! that window, and their CPU time in the run's own row. So runs that ended in a window and began
 //! before it are asked for once more, by number: then it tells all.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use steward_common::job::Run;
 use steward_common::slurm::sacct::{Field, Row, ended};
@@ -14,8 +14,8 @@ use steward_common::window::Window;
 use super::gather::Gather;
 use super::plan::Unit;
 use super::{CollectError, Context};
+use crate::archive::Day;
 use crate::archive::read::RunKey;
-use crate::source::slurm::command::CommandError;
 use crate::source::slurm::lines::Piece;
 use crate::source::slurm::sacct::Failure;
 
@@ -34,9 +34,16 @@ pub fn unit(gather: &mut Gather<'_>, unit: &Unit) -> Result<(), CollectError> {
         let is_now = unit.is_last && Some(window) == unit.windows.last();
         let here = Here { window: *window, is_now };
         gather.begin(*window);
-        let earlier = here.window(gather)?;
-        for jobs in earlier.chunks(AT_ONCE) {
-            here.by_number(gather, jobs)?;
+        let earlier = here.window(gather, &BTreeSet::new())?;
+        let missing = here.by_number(gather, &earlier)?;
+        // slurmdbd answers with too little if its own database was away for a moment.
+        let missing = here.by_number(gather, &missing)?;
+        if let Some(job) = missing.first() {
+            let (jobs, day) = (missing.len(), Day::of(window.from()));
+            let what = "sacct tells of jobs that ended on a day, but not by number: \
+                        they are kept without steps of the time before";
+            tracing::warn!(jobs, such_as = job, %day, "{what}");
+            here.window(gather, &missing.into_iter().collect())?;
         }
     }
     Ok(())
@@ -71,8 +78,13 @@ impl Here {
         own.end.is_some_and(|end| is_earlier() || end >= self.window.to())
     }
 
-    /// Asks for the window, and says which jobs are to be asked for by number.
-    fn window(self, gather: &mut Gather<'_>) -> Result<Vec<u32>, CollectError> {
+    /// Asks for the window, and says which jobs are to be asked for by number. Those that are `not_found`
+    /// so are taken as they are told.
+    fn window(
+        self,
+        gather: &mut Gather<'_>,
+        not_found: &BTreeSet<u32>,
+    ) -> Result<Vec<u32>, CollectError> {
         let Context { sacct, .. } = gather.context();
         let layout = gather.layout();
         let mut earlier = Vec::new();
@@ -80,7 +92,7 @@ impl Here {
             // What has ended on another day, or goes on, need not be read to the end.
             Some(own) if !self.holds(own.end) => Ok(()),
             // One without a number is told of as such.
-            Some(own) if self.lacks_steps(&own) && own.job().is_some() => {
+            Some(own) if self.lacks_steps(&own) && own.is_none_of(not_found) => {
                 earlier.extend(own.job());
                 Ok(())
             }
@@ -91,52 +103,42 @@ impl Here {
             }
             _ => gather.piece(piece, |run| self.is_of(run)).map_err(Failure::Visit),
         };
+        let is_second = !not_found.is_empty();
+        let of = CollectError::of;
         if self.is_now {
-            sacct
-                .jobs(layout, self.window, |piece| visit(piece, false))
-                .map_err(CollectError::of)?;
-            sacct
-                .never_ran(layout, self.window, |piece| visit(piece, true))
-                .map_err(CollectError::of)?;
+            sacct.jobs(layout, self.window, |piece| visit(piece, is_second)).map_err(of)?;
+            sacct.never_ran(layout, self.window, |piece| visit(piece, true)).map_err(of)?;
         } else {
-            sacct
-                .ended(layout, self.window, |piece| visit(piece, false))
-                .map_err(CollectError::of)?;
+            sacct.ended(layout, self.window, |piece| visit(piece, is_second)).map_err(of)?;
         }
         earlier.sort_unstable();
         earlier.dedup();
         Ok(earlier)
     }
 
-    /// Asks for those runs of these jobs that belong to the window and whose steps may not all be in it.
-    fn by_number(self, gather: &mut Gather<'_>, jobs: &[u32]) -> Result<(), CollectError> {
+    /// Asks for those runs of these jobs that belong to the window and whose steps may not all be in it;
+    /// the jobs of which sacct tells of none.
+    fn by_number(self, gather: &mut Gather<'_>, jobs: &[u32]) -> Result<Vec<u32>, CollectError> {
         let Context { sacct, .. } = gather.context();
         let layout = gather.layout();
-        let mut missing: HashSet<u32> = jobs.iter().copied().collect();
-        let visit = |piece: Piece<'_>| {
-            match (Own::of(&piece), &piece) {
-                (Some(own), _) if !(self.holds(own.end) && self.lacks_steps(&own)) => return Ok(()),
-                (Some(own), _) => drop(own.job().map(|job| missing.remove(&job))),
-                // Asked for a part of an array, sacct tells of the others, too.
-                (None, Piece::Broken { id: Some(id), .. }) => match id.parse() {
-                    Ok(job) if jobs.binary_search(&job).is_err() => return Ok(()),
-                    Ok(job) => drop(missing.remove(&job)),
-                    Err(_) => {}
-                },
-                (None, _) => {}
-            }
-            gather.piece(piece, |run| self.is_of(run)).map_err(Failure::Visit)
-        };
-        sacct.runs_of(layout, jobs, visit).map_err(CollectError::of)?;
-        let Some(job) = missing.iter().min() else { return Ok(()) };
-        // Purged in between, or hidden by whatever stands for sacct: better told than lost.
-        let why = format!(
-            "it tells of job {job} among those that ended on {}, but not by its number; \
-             see what `sacct --duplicates --jobs={job}` says",
-            crate::archive::Day::of(self.window.from())
-        );
-        let source = std::io::Error::other(why);
-        Err(CommandError::Unreadable { command: "sacct".to_owned(), source }.into())
+        let mut missing: BTreeSet<u32> = jobs.iter().copied().collect();
+        for jobs in jobs.chunks(AT_ONCE) {
+            // Asked for a part of an array, sacct tells of the others, too.
+            let is_asked = |job: &u32| jobs.binary_search(job).is_ok();
+            let visit = |piece: Piece<'_>| {
+                let job = match (Own::of(&piece), &piece) {
+                    (Some(own), _) if !(self.holds(own.end) && self.lacks_steps(&own)) => None,
+                    (Some(own), _) => own.job(),
+                    (None, Piece::Broken { id, .. }) => id.and_then(|id| id.parse().ok()),
+                    (None, _) => return gather.piece(piece, |_| false).map_err(Failure::Visit),
+                };
+                let Some(job) = job.filter(is_asked) else { return Ok(()) };
+                missing.remove(&job);
+                gather.piece(piece, |run| self.is_of(run)).map_err(Failure::Visit)
+            };
+            sacct.runs_of(layout, jobs, visit).map_err(CollectError::of)?;
+        }
+        Ok(missing.into_iter().collect())
     }
 }
 
@@ -162,6 +164,11 @@ impl<'a> Own<'a> {
 
     fn job(&self) -> Option<u32> {
         self.row.id().0.parse().ok()
+    }
+
+    /// Whether it has a number, and one that is none of these.
+    fn is_none_of(&self, jobs: &BTreeSet<u32>) -> bool {
+        self.job().is_some_and(|job| !jobs.contains(&job))
     }
 
     fn key(&self) -> Option<RunKey> {

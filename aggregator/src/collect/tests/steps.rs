@@ -61,13 +61,26 @@ fn days_that_are_over_are_asked_for_what_ended_on_them() {
 }
 
 #[test]
-fn a_run_that_is_not_found_by_its_number_is_told_and_not_lost() {
+fn a_run_that_is_not_found_by_its_number_is_kept_as_it_is_told() {
     let site = Site::new();
     site.write("window", WINDOW);
-    let error = site.try_collect(&site.request(100_000)).unwrap_err().to_string();
-    assert!(error.contains("tells of job 7") && error.contains("--jobs=7"), "{error}");
-    site.write("jobs", BY_NUMBER);
     assert_eq!(site.collect(100_000).runs, 2);
+    assert_eq!((site.steps(), site.calls("jobs")), (vec![(7, 1), (8, 1)], 2));
+    // It may be found when the day is asked for a last time.
+    site.write("jobs", BY_NUMBER);
+    assert_eq!(site.collect(180_000).runs, 1);
+    assert_eq!(site.steps(), [(7, 2), (8, 1)]);
+}
+
+#[test]
+fn of_an_array_those_are_taken_that_were_asked_for() {
+    let site = Site::new();
+    site.write("window", WINDOW);
+    // It belongs to the window, which has not told of it.
+    let other = "9~9~bob~COMPLETED~100@~150@~90000@~b~9\n";
+    site.write("jobs", &format!("{BY_NUMBER}{other}"));
+    site.collect(100_000);
+    assert_eq!(site.steps(), [(7, 2), (8, 1)]);
 }
 
 #[test]

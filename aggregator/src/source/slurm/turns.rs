@@ -16,6 +16,9 @@ use super::pipe::Pipe;
 /// the others may have very much to read.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Turns that there are at least: whoever has one may wait for Prometheus or a bucket.
+const LEAST: usize = 2;
+
 /// Turns that are free.
 #[derive(Debug)]
 pub struct Turns {
@@ -25,7 +28,7 @@ pub struct Turns {
 
 impl Default for Turns {
     fn default() -> Turns {
-        Turns::of(thread::available_parallelism().map_or(1, usize::from))
+        Turns::of(thread::available_parallelism().map_or(LEAST, usize::from).max(LEAST))
     }
 }
 
