@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
 use steward_tests::accounted::{
     COLLECT, PATIENCE, assert_accounted, command, number, runs, wait_known,
@@ -42,12 +40,11 @@ fn steps_that_ended_before_the_last_collection_count() {
     let go = notes.path().join("go");
     let job = submit("stw-alice", &["-n1"], &SCRIPT.replace("GO", &go.display().to_string()));
     let first = format!("{}.0", job.id);
-    wait::until_true("the first step ends", PATIENCE, || {
-        let end = run("sacct", &["-nP", "-j", &first, "-o", "End"]);
-        end.starts_with("20")
+    let ended: i64 = wait::until("the first step ends", PATIENCE, || {
+        let end = ["SLURM_TIME_FORMAT=%s", "sacct", "-nP", "-j", &first, "-o", "End"];
+        run("env", &end).trim().parse().ok()
     });
-    // It is over for two seconds when the next collection begins.
-    thread::sleep(Duration::from_secs(2));
+    wait::until_true("the step is over before the next collection", PATIENCE, || now() > ended + 1);
     // For some seconds after it began, sacct may tell of a job in no window.
     let (collected, before) = wait::until("the job in the archive", PATIENCE, || {
         let moment = now();

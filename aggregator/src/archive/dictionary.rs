@@ -93,7 +93,8 @@ impl<T: Copy> Table<T> {
     }
 }
 
-/// A text of a dictionary: in as little room as can be, for where it stands is looked up in no cache.
+/// A text of a dictionary, in as little room as can be: most of the work is to wait for the memory that
+/// holds it.
 #[derive(Debug, Clone, Copy)]
 struct Word {
     /// Where it begins; its length stands before it.

@@ -42,7 +42,7 @@ fn a_run_that_began_before_the_window_is_asked_for_by_number() {
         assert_eq!(site.steps(), [(7, 2), (8, 1)]);
         let calls = fs::read_to_string(site.path("calls")).unwrap();
         let mut numbers = calls.split_whitespace().filter_map(|word| word.strip_prefix("--jobs="));
-        assert!(numbers.by_ref().all(|jobs| jobs == "7"), "{calls}");
+        assert!(numbers.all(|jobs| jobs == "7"), "{calls}");
         assert_eq!(site.calls("jobs"), 1, "{calls}");
     }
 }

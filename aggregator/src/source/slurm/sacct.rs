@@ -210,9 +210,7 @@ impl Sacct {
         window: Window,
         visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
     ) -> Result<(), Failure<E>> {
-        let mut arguments = self.of_window(layout, window);
-        arguments.push(format!("--state={NEVER_RAN}"));
-        self.read(layout, &arguments, visit)
+        self.of_states(layout, window, NEVER_RAN, visit)
     }
 
     /// Shows `visit` every run that ended in the window, whether it ran or not, and no other.
@@ -226,8 +224,18 @@ impl Sacct {
         visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
     ) -> Result<(), Failure<E>> {
         let states: Vec<String> = JobState::of_past_runs().map(|state| state.to_string()).collect();
+        self.of_states(layout, window, &states.join(","), visit)
+    }
+
+    fn of_states<E>(
+        &self,
+        layout: &Layout,
+        window: Window,
+        states: &str,
+        visit: impl FnMut(Piece<'_>) -> Result<(), Failure<E>>,
+    ) -> Result<(), Failure<E>> {
         let mut arguments = self.of_window(layout, window);
-        arguments.push(format!("--state={}", states.join(",")));
+        arguments.push(format!("--state={states}"));
         self.read(layout, &arguments, visit)
     }
 
