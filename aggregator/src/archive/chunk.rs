@@ -2,247 +2,86 @@
 
 use std::io::Write;
 
-use bytes::Bytes;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::column::page::{CompressedPage, Page, PageWriter};
-use parquet::column::writer::ColumnCloseResult;
-use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::basic::Encoding;
+use parquet::errors::Result;
 use parquet::file::statistics::Statistics;
-use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
+use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnDescPtr;
-use zstd::bulk::Compressor;
-use zstd::zstd_safe::CParameter;
 
 use super::dictionary::{Numbers, Texts};
 use super::pack;
+use super::pages::{Matter, Pages, Press};
 
-/// How hard is compressed: more takes twice the time for a tenth less.
-const LEVEL: i32 = 1;
-
-/// Places of the compressor's table, as a power of two: one that stays in the innermost cache is a
-/// sixth quicker than the usual one, for three hundredths more.
-const HASH_LOG: u32 = 12;
-
-/// What a page is made of, which decides how it is compressed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Matter {
-    /// Texts.
-    Texts,
-    /// Packed numbers: what does not repeat in them is left as it is. It would get a tenth smaller, in
-    /// twice the time.
-    Numbers,
-    /// What would not get smaller, or not by enough: it is not compressed at all.
-    Plain,
-}
-
-impl Matter {
-    /// How far the compressor goes on where nothing repeats. With none, as is usual, it goes step by step
-    /// and then writes what does not repeat with fewer bits; with any it does not.
-    fn stride(self) -> u32 {
-        match self {
-            Matter::Texts | Matter::Plain => 0,
-            Matter::Numbers => 2,
-        }
-    }
-}
-
-/// What compresses pages, one after the other.
-pub(super) struct Press {
-    compressor: Compressor<'static>,
-    /// For what it is set.
-    matter: Matter,
-    page: Vec<u8>,
-    pressed: Vec<u8>,
-}
-
-impl Press {
-    pub(super) fn new() -> Result<Press> {
-        let mut compressor = Compressor::new(LEVEL)?;
-        compressor.set_parameter(CParameter::HashLog(HASH_LOG))?;
-        Ok(Press { compressor, matter: Matter::Texts, page: Vec::new(), pressed: Vec::new() })
-    }
-
-    /// How it compresses, for those who do it otherwise.
-    pub(super) fn compression() -> Result<Compression> {
-        Ok(Compression::ZSTD(ZstdLevel::try_new(LEVEL)?))
-    }
-
-    /// The page that was put together, compressed as such a one is.
-    fn press(&mut self, matter: Matter) -> Result<Bytes> {
-        let mut pressed = std::mem::take(&mut self.pressed);
-        pressed.clear();
-        if matter == Matter::Plain {
-            pressed.extend_from_slice(&self.page);
-            return Ok(Bytes::from(pressed));
-        }
-        if matter != self.matter {
-            self.compressor.set_parameter(CParameter::TargetLength(matter.stride()))?;
-            self.matter = matter;
-        }
-        pressed.reserve(zstd::zstd_safe::compress_bound(self.page.len()));
-        self.compressor.compress_to_buffer(&self.page, &mut pressed)?;
-        Ok(Bytes::from(pressed))
-    }
-
-    /// Takes back the memory of a page that nobody else has any more.
-    fn reclaim(&mut self, page: Bytes) {
-        self.pressed = memory_of(page);
-    }
-}
-
-/// The memory of bytes that nobody else has, to be used again: fresh memory costs more than most of
-/// what is done with it.
-fn memory_of(bytes: Bytes) -> Vec<u8> {
-    let mut memory = bytes.try_into_mut().map(Vec::from).unwrap_or_default();
-    memory.clear();
-    memory
-}
-
-/// Pages of one column.
-#[derive(Default)]
-pub(super) struct Pages {
-    sink: Option<TrackedWrite<Vec<u8>>>,
-    /// Whether they are not compressed.
-    are_plain: bool,
-    /// Memory for the next ones.
-    spare: Vec<u8>,
-    dictionary: Option<i64>,
-    data: Option<i64>,
-    encodings: Vec<Encoding>,
-    values: i64,
-    unpressed: i64,
-}
-
-impl Pages {
-    fn write(&mut self, page: Page, size: usize) -> Result<i64> {
-        let Pages { sink, spare, .. } = self;
-        let sink = sink.get_or_insert_with(|| TrackedWrite::new(std::mem::take(spare)));
-        let written =
-            SerializedPageWriter::new(sink).write_page(CompressedPage::new(page, size))?;
-        self.unpressed += i64::try_from(written.uncompressed_size).unwrap_or(0);
-        Ok(i64::try_from(written.offset).unwrap_or(0))
-    }
-
-    /// What a page counts as.
-    fn matter(&self, matter: Matter) -> Matter {
-        if self.are_plain { Matter::Plain } else { matter }
-    }
-
-    /// Adds the dictionary that `press.page` holds, before all other pages.
-    fn dictionary(&mut self, press: &mut Press, matter: Matter, count: usize) -> Result<()> {
-        let (encoding, num_values) = (Encoding::PLAIN, count as u32);
-        let buf = press.press(self.matter(matter))?;
-        let pressed = buf.clone();
-        let page = Page::DictionaryPage { buf, num_values, encoding, is_sorted: false };
-        self.dictionary = Some(self.write(page, press.page.len())?);
-        press.reclaim(pressed);
-        self.encodings.push(encoding);
-        Ok(())
-    }
-
-    /// Adds the values that `press.page` holds, with their levels if there are any.
-    fn data(
-        &mut self,
-        press: &mut Press,
-        matter: Matter,
-        encoding: Encoding,
-        rows: usize,
-    ) -> Result<()> {
-        let pressed = press.press(self.matter(matter))?;
-        let page = Page::DataPage {
-            buf: pressed.clone(),
-            num_values: rows as u32,
-            encoding,
-            def_level_encoding: Encoding::RLE,
-            rep_level_encoding: Encoding::RLE,
-            statistics: None,
-        };
-        let offset = self.write(page, press.page.len())?;
-        press.reclaim(pressed);
-        self.data.get_or_insert(offset);
-        self.values += i64::try_from(rows).unwrap_or(0);
-        for encoding in [encoding, Encoding::RLE] {
-            if !self.encodings.contains(&encoding) {
-                self.encodings.push(encoding);
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds them to the row group, as the next column. Their memory comes back.
-    pub(super) fn append<W: Write + Send>(
-        self,
-        group: &mut SerializedRowGroupWriter<'_, W>,
-        column: ColumnDescPtr,
-        statistics: Option<Statistics>,
-    ) -> Result<Vec<u8>> {
-        let bytes = match self.sink {
-            Some(sink) => Bytes::from(sink.into_inner()?),
-            None => return Err(ParquetError::General(format!("{}: no page", column.name()))),
-        };
-        let size = bytes.len();
-        let mut metadata = ColumnChunkMetaData::builder(column)
-            .set_compression(match self.are_plain {
-                true => Compression::UNCOMPRESSED,
-                false => Press::compression()?,
-            })
-            .set_encodings(self.encodings)
-            .set_num_values(self.values)
-            .set_total_compressed_size(i64::try_from(size).unwrap_or(i64::MAX))
-            .set_total_uncompressed_size(self.unpressed)
-            .set_data_page_offset(self.data.unwrap_or(0))
-            .set_dictionary_page_offset(self.dictionary);
-        if let Some(statistics) = statistics {
-            metadata = metadata.set_statistics(statistics);
-        }
-        let close = ColumnCloseResult {
-            bytes_written: size as u64,
-            rows_written: u64::try_from(self.values).unwrap_or(0),
-            metadata: metadata.build()?,
-            bloom_filter: None,
-            column_index: None,
-            offset_index: None,
-        };
-        group.append_column(&bytes, close)?;
-        Ok(memory_of(bytes))
-    }
-}
+/// Rows of which one word says whether they have a value.
+const WORD: usize = u64::BITS as usize;
 
 /// Which rows have a value. Of most columns all have one, or none has: that needs no list.
 #[derive(Default)]
 struct Levels {
     /// What all rows have, as long as nothing is listed.
-    alike: u8,
-    /// One for each row, once not all are alike.
-    listed: Vec<u8>,
+    alike: bool,
+    /// A bit for each row, the lowest first, once not all are alike.
+    listed: Vec<u64>,
 }
 
 impl Levels {
     /// Adds a row behind so many others.
     #[inline]
     fn push(&mut self, rows: usize, there: bool) {
-        let there = u8::from(there);
-        if there == self.alike && self.listed.is_empty() {
-            return;
+        if there != self.alike || !self.listed.is_empty() {
+            self.list(rows, there);
         }
+    }
+
+    fn list(&mut self, rows: usize, there: bool) {
         if rows == 0 {
             self.alike = there;
             return;
         }
-        // Those before it, if they are not there yet.
-        self.listed.resize(rows, self.alike);
+        if self.listed.is_empty() {
+            self.list_before(rows);
+        }
+        match self.listed.last_mut() {
+            Some(last) if rows % WORD > 0 => *last |= u64::from(there) << (rows % WORD),
+            _ => self.listed.push(u64::from(there)),
+        }
+    }
+
+    /// Adds so many rows, up to 64, behind others of which the last word is full.
+    fn push_word(&mut self, rows: usize, there: u64, count: usize) {
+        let all = u64::MAX.unbounded_shr((WORD - count) as u32);
+        if rows == 0 && self.listed.is_empty() {
+            self.alike = there != 0;
+        }
+        let alike = if self.alike { all } else { 0 };
+        if there == alike && self.listed.is_empty() {
+            return;
+        }
+        if self.listed.is_empty() {
+            self.list_before(rows);
+        }
         self.listed.push(there);
     }
 
-    /// Appends those of so many rows, with their length before them.
-    fn write(&self, rows: usize, out: &mut Vec<u8>) {
+    /// Lists so many rows that are alike.
+    #[cold]
+    fn list_before(&mut self, rows: usize) {
+        let word = if self.alike { u64::MAX } else { 0 };
+        self.listed.resize(rows / WORD, word);
+        if rows % WORD > 0 {
+            self.listed.push(word & !(u64::MAX << (rows % WORD)));
+        }
+    }
+
+    /// Appends those of so many rows, with their length before them, and begins anew.
+    fn write(&mut self, rows: usize, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[0; 4]);
         match self.listed.is_empty() {
             true => pack::run(self.alike, rows, 1, out),
-            false => pack::runs(&self.listed, 1, out),
+            false => pack::packed(&self.listed, rows, out),
         }
+        self.listed.clear();
         let length = (out.len() - start - 4) as u32;
         if let Some(place) = out.get_mut(start..start + 4) {
             place.copy_from_slice(&length.to_le_bytes());
@@ -259,14 +98,28 @@ pub(super) enum Values {
     Words(Vec<u16>, Texts),
     /// Texts that are mostly different.
     Texts(Vec<i64>, Vec<u8>),
-    /// Numbers of which there are few, by their bits.
-    Figures(Vec<u16>, Numbers),
+    /// Numbers of which there are few, by their bits. They are looked up when they are packed: one after
+    /// the other, so that what is needed for that stays in the innermost cache.
+    Figures(Vec<u64>, Numbers),
     /// Whole numbers that are mostly different.
     Wholes(Vec<i64>),
     /// Numbers that are mostly different.
     Reals(Vec<f64>),
     /// Yes or no.
     Truths(Vec<bool>),
+}
+
+impl Values {
+    /// Adds numbers or truths by their bits.
+    fn extend(&mut self, bits: impl Iterator<Item = u64>) {
+        match self {
+            Values::Figures(figures, _) => figures.extend(bits),
+            Values::Wholes(wholes) => wholes.extend(bits.map(u64::cast_signed)),
+            Values::Reals(reals) => reals.extend(bits.map(f64::from_bits)),
+            Values::Truths(truths) => truths.extend(bits.map(|bits| bits != 0)),
+            Values::Words(..) | Values::Texts(..) => {}
+        }
+    }
 }
 
 /// A column of a row group while its values come in.
@@ -276,7 +129,7 @@ pub(super) struct Chunk {
     rows: usize,
     /// Apart, so that what is needed for each row is close together.
     pages: Box<Pages>,
-    /// Least, greatest and number of absent values, of columns by which is searched.
+    /// Least, greatest and number of absent values of what was packed, of columns by which is searched.
     range: Option<(Option<(i64, i64)>, u64)>,
 }
 
@@ -286,7 +139,8 @@ impl Chunk {
     pub(super) fn new(mut values: Values, rows: usize, nullable: bool, ranged: bool) -> Chunk {
         let levels = nullable.then(Levels::default);
         match &mut values {
-            Values::Words(numbers, _) | Values::Figures(numbers, _) => numbers.reserve(rows),
+            Values::Words(numbers, _) => numbers.reserve(rows),
+            Values::Figures(figures, _) => figures.reserve(rows),
             Values::Texts(lengths, _) => lengths.reserve(rows),
             Values::Wholes(wholes) => wholes.reserve(rows),
             Values::Reals(reals) => reals.reserve(rows),
@@ -341,42 +195,28 @@ impl Chunk {
     #[inline]
     pub(super) fn whole(&mut self, number: Option<i64>) {
         self.row(number.is_some());
-        match (&mut self.range, number) {
-            (Some((range, _)), Some(number)) => {
-                let (least, most) = range.unwrap_or((number, number));
-                *range = Some((least.min(number), most.max(number)));
-            }
-            (Some((_, absent)), None) => *absent += 1,
-            (None, _) => {}
-        }
         match (&mut self.values, number) {
             (Values::Wholes(wholes), Some(number)) => wholes.push(number),
-            (Values::Figures(numbers, figures), Some(number)) => {
-                numbers.push(figures.number(number.cast_unsigned()) as u16);
-            }
+            (Values::Figures(figures, _), Some(number)) => figures.push(number.cast_unsigned()),
             _ => {}
         }
     }
 
-    /// Adds a number, or that there is none.
-    #[inline]
-    pub(super) fn real(&mut self, number: Option<f64>) {
-        self.row(number.is_some());
-        match (&mut self.values, number) {
-            (Values::Reals(reals), Some(number)) => reals.push(number),
-            (Values::Figures(numbers, figures), Some(number)) => {
-                numbers.push(figures.number(number.to_bits()) as u16);
-            }
-            _ => {}
+    /// Adds a number, or a truth, by its bits for each of 64 rows; those that have none have no bit in
+    /// `there`. Only the last ones of a page may be fewer.
+    pub(super) fn numbers(&mut self, there: u64, bits: &[u64]) {
+        let all = u64::MAX.unbounded_shr((WORD - bits.len()) as u32);
+        if let Some(levels) = &mut self.levels {
+            levels.push_word(self.rows, there, bits.len());
         }
-    }
-
-    /// Adds a yes or no, or that there is none.
-    #[inline]
-    pub(super) fn truth(&mut self, truth: Option<bool>) {
-        self.row(truth.is_some());
-        if let (Values::Truths(truths), Some(truth)) = (&mut self.values, truth) {
-            truths.push(truth);
+        self.rows += bits.len();
+        let values = &mut self.values;
+        if there == all {
+            values.extend(bits.iter().copied());
+        } else if there != 0 {
+            let is_there = |row: usize| there >> row & 1 == 1;
+            values
+                .extend(bits.iter().enumerate().filter(|(row, _)| is_there(*row)).map(|(_, b)| *b));
         }
     }
 
@@ -396,6 +236,17 @@ impl Chunk {
 
     /// Packs what has come in so far into a page. Those of few values wait for all of them.
     pub(super) fn page(&mut self, press: &mut Press) -> Result<()> {
+        let rows = std::mem::take(&mut self.rows);
+        let numbers = match &mut self.values {
+            Values::Words(numbers, _) => std::mem::take(numbers),
+            Values::Figures(figures, known) => {
+                let mut numbers = std::mem::take(&mut press.numbers);
+                known.number_all(figures, &mut numbers);
+                figures.clear();
+                numbers
+            }
+            _ => Vec::new(),
+        };
         press.page.clear();
         let dictionary = match &self.values {
             Values::Words(_, words) => {
@@ -409,24 +260,22 @@ impl Chunk {
         // Nothing is known of nothing: such a page has only levels.
         let dictionary = dictionary.filter(|count| *count > 0);
         if let Some(count) = dictionary {
-            let matter = match &self.values {
-                Values::Words(..) => Matter::Texts,
-                _ => Matter::Numbers,
-            };
+            let are_words = matches!(self.values, Values::Words(..));
+            let matter = if are_words { Matter::Texts } else { Matter::Numbers };
             self.pages.dictionary(press, matter, count)?;
             press.page.clear();
         }
-        if let Some(levels) = &self.levels {
-            levels.write(self.rows, &mut press.page);
+        if let Some(levels) = &mut self.levels {
+            levels.write(rows, &mut press.page);
         }
         let page = &mut press.page;
+        let are_texts = matches!(self.values, Values::Texts(..));
         let encoding = match &mut self.values {
-            Values::Words(numbers, _) | Values::Figures(numbers, _) => match dictionary {
+            Values::Words(..) | Values::Figures(..) => match dictionary {
                 Some(count) => {
                     let width = pack::width(count.saturating_sub(1) as u64);
                     page.push(width as u8);
-                    pack::runs(numbers, width, page);
-                    numbers.clear();
+                    pack::runs(&numbers, width, page);
                     Encoding::RLE_DICTIONARY
                 }
                 None => Encoding::PLAIN,
@@ -439,6 +288,9 @@ impl Chunk {
                 Encoding::DELTA_LENGTH_BYTE_ARRAY
             }
             Values::Wholes(wholes) => {
+                if let Some(range) = &mut self.range {
+                    widen(range, wholes, rows);
+                }
                 pack::differences(wholes, page);
                 wholes.clear();
                 Encoding::DELTA_BINARY_PACKED
@@ -454,15 +306,19 @@ impl Chunk {
                 Encoding::PLAIN
             }
         };
-        let matter = match &self.values {
-            Values::Texts(..) => Matter::Texts,
-            _ => Matter::Numbers,
-        };
-        self.pages.data(press, matter, encoding, std::mem::take(&mut self.rows))?;
-        if let Some(levels) = &mut self.levels {
-            levels.listed.clear();
+        self.take_back(numbers, press);
+        let matter = if are_texts { Matter::Texts } else { Matter::Numbers };
+        self.pages.data(press, matter, encoding, rows)
+    }
+
+    /// Takes the memory of numbers that were packed back to where it came from.
+    fn take_back(&mut self, mut numbers: Vec<u16>, press: &mut Press) {
+        numbers.clear();
+        match &mut self.values {
+            Values::Words(own, _) => *own = numbers,
+            Values::Figures(..) => press.numbers = numbers,
+            _ => {}
         }
-        Ok(())
     }
 
     /// Adds all of it to the row group, and begins anew.
@@ -485,11 +341,18 @@ impl Chunk {
             Values::Figures(_, figures) => figures.clear(),
             _ => {}
         }
-        let are_plain = self.pages.are_plain;
-        let spare = std::mem::take(&mut *self.pages).append(group, column, statistics)?;
-        *self.pages = Pages { spare, are_plain, ..Pages::default() };
-        Ok(())
+        self.pages.append(group, column, statistics)
     }
+}
+
+/// Takes these numbers, of so many rows, into a range.
+fn widen((range, absent): &mut (Option<(i64, i64)>, u64), numbers: &[i64], rows: usize) {
+    let ends = numbers.iter().copied().min().zip(numbers.iter().copied().max());
+    if let Some((least, most)) = ends {
+        let (low, high) = range.unwrap_or((least, most));
+        *range = Some((low.min(least), high.max(most)));
+    }
+    *absent += (rows - numbers.len()) as u64;
 }
 
 #[cfg(test)]

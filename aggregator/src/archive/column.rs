@@ -124,6 +124,7 @@ macro_rules! columns {
         ];
 
         /// Puts what a run has in each column into the row.
+        #[inline(always)]
         pub fn put(stored: &Stored<'_>, row: &mut impl Row) {
             $(
                 let $stored = stored;

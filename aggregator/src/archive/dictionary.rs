@@ -200,13 +200,11 @@ fn hash_of_text(text: &[u8]) -> u32 {
 const FIRST: u64 = 0x9e37_79b9_7f4a_7c15;
 const LAST: u64 = 0xd1b5_4a32_d192_ed03;
 
-/// Numbers of eight bytes.
+/// Numbers of eight bytes. There are no more than rows in a row group.
 #[derive(Debug, Default)]
 pub struct Numbers {
     numbers: Table<Number>,
     values: Vec<u64>,
-    /// The one that came last: often it comes again.
-    last: Option<(u64, Number)>,
 }
 
 #[inline]
@@ -215,25 +213,29 @@ fn hash_of(value: u64) -> u32 {
 }
 
 impl Numbers {
-    /// The number of a value.
-    #[inline]
-    pub fn number(&mut self, value: u64) -> u32 {
-        let Numbers { numbers, values, last } = self;
-        if let Some((_, number)) = last.filter(|(last, _)| *last == value) {
-            return number.get();
-        }
-        let known = |number: &Number| values.get(number.get() as usize).copied();
-        let (number, is_new) = numbers.find(
-            hash_of(value),
-            |number| known(number).map_or(0, hash_of),
-            |number| known(number) == Some(value),
-            Number::behind,
-        );
-        if is_new {
-            values.push(value);
-        }
-        *last = Some((value, number));
-        number.get()
+    /// Appends the number of each of these values.
+    pub fn number_all(&mut self, all: &[u64], out: &mut Vec<u16>) {
+        let Numbers { numbers, values } = self;
+        let mut last = None;
+        out.extend(all.iter().map(|value| match last {
+            // Often the one before comes again.
+            Some((before, number)) if before == *value => number,
+            _ => {
+                let known = |number: &Number| values.get(number.get() as usize).copied();
+                let (number, is_new) = numbers.find(
+                    hash_of(*value),
+                    |number| known(number).map_or(0, hash_of),
+                    |number| known(number) == Some(*value),
+                    Number::behind,
+                );
+                if is_new {
+                    values.push(*value);
+                }
+                let number = number.get() as u16;
+                last = Some((*value, number));
+                number
+            }
+        }));
     }
 
     /// All of them as a dictionary page has them.
@@ -246,6 +248,5 @@ impl Numbers {
     pub fn clear(&mut self) {
         self.numbers.clear();
         self.values.clear();
-        self.last = None;
     }
 }

@@ -16,7 +16,8 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
-use super::chunk::{Chunk, MOST_ROWS, Press};
+use super::chunk::{Chunk, MOST_ROWS};
+use super::pages::Press;
 
 /// Rows of a row group: enough for good dictionaries, few enough to bound memory, and not more
 /// than a day of a busy cluster has, so that more jobs need no more of it.
@@ -88,16 +89,16 @@ impl<W: Write + Send> Groups<W> {
     }
 
     /// Writes a row group of these columns and a nested one behind them.
-    pub(super) fn pack(
+    pub(super) fn pack<'c>(
         &mut self,
-        chunks: &mut [Chunk],
+        chunks: impl Iterator<Item = &'c mut Chunk>,
         press: &mut Press,
         nested: Option<(&Nested, &ArrayRef)>,
     ) -> Result<(), ParquetError> {
         self.flush()?;
         let columns = self.file.schema_descr().columns().to_vec();
         let mut group = self.file.next_row_group()?;
-        for (chunk, column) in chunks.iter_mut().zip(columns) {
+        for (chunk, column) in chunks.zip(columns) {
             chunk.append(press, &mut group, column)?;
         }
         if let Some((nested, values)) = nested {

@@ -12,6 +12,7 @@
 
 pub mod agent;
 pub mod billed;
+mod block;
 pub mod bucket;
 pub mod carry;
 pub mod cells;
@@ -30,6 +31,7 @@ pub mod lock;
 pub mod manifest;
 pub mod measured;
 mod pack;
+mod pages;
 pub mod part;
 pub mod processed;
 pub mod ranks;

@@ -35,18 +35,41 @@ pub fn width(most: u64) -> u32 {
 /// Appends the lowest `width` bits of each number, from the lowest bit on.
 #[inline]
 fn bits(numbers: impl Iterator<Item = u64>, width: u32, out: &mut Vec<u8>) {
-    let (mut word, mut used) = (0_u128, 0);
+    let (mut word, mut used) = (0_u64, 0);
     for number in numbers {
-        word |= u128::from(number) << used;
+        word |= number << used;
         used += width;
         if used >= u64::BITS {
-            out.extend_from_slice(&(word as u64).to_le_bytes());
-            word >>= u64::BITS;
+            out.extend_from_slice(&word.to_le_bytes());
             used -= u64::BITS;
+            // What of the number found no room; none of it if it ended with the word.
+            word = number.checked_shr(width - used).unwrap_or(0);
         }
     }
     let rest = used.div_ceil(8) as usize;
     out.extend_from_slice(word.to_le_bytes().get(..rest).unwrap_or_default());
+}
+
+/// Appends the lowest `width` bits of each number, at most 16: four of them fit into a word.
+#[inline]
+fn eights(numbers: &[[u16; EIGHT]], width: u32, out: &mut Vec<u8>) {
+    let bytes = width as usize;
+    let start = out.len();
+    // Each eight is written with more room than it needs; the next one begins where it ends.
+    out.resize(start + numbers.len() * bytes + size_of::<u128>(), 0);
+    let mut place = start;
+    for [a, b, c, d, e, f, g, h] in numbers {
+        let four = |numbers: [u16; 4]| {
+            let [a, b, c, d] = numbers.map(u64::from);
+            u128::from(a | b << width | (c | d << width) << (2 * width))
+        };
+        let all = four([*a, *b, *c, *d]) | four([*e, *f, *g, *h]) << (4 * width);
+        if let Some(room) = out.get_mut(place..).and_then(<[u8]>::first_chunk_mut) {
+            *room = all.to_le_bytes();
+        }
+        place += bytes;
+    }
+    out.truncate(place);
 }
 
 /// Appends so many equal numbers of this width.
@@ -56,26 +79,52 @@ pub fn run(number: impl Into<u32>, count: usize, width: u32, out: &mut Vec<u8>) 
     out.extend_from_slice(bytes.get(..width.div_ceil(8) as usize).unwrap_or_default());
 }
 
-/// Appends numbers of this width: runs of equal ones as one, the others by eights.
-pub fn runs<T: Copy + PartialEq + Into<u32>>(numbers: &[T], width: u32, out: &mut Vec<u8>) {
+/// Appends so many numbers of one bit, which stand in words, the lowest bit first.
+pub fn packed(words: &[u64], count: usize, out: &mut Vec<u8>) {
+    let eights = count.div_ceil(EIGHT);
+    varint((eights as u64) << 1 | 1, out);
+    out.extend(words.iter().flat_map(|word| word.to_le_bytes()).take(eights));
+}
+
+/// Appends numbers of this width, at most 16: runs of equal ones as one, the others by eights.
+pub fn runs(numbers: &[u16], width: u32, out: &mut Vec<u8>) {
     let mut rest = numbers;
     while let Some(first) = rest.first() {
-        let equal = rest.iter().take_while(|number| *number == first).count();
+        let equal = equal(rest, *first);
         if equal >= EIGHT || equal == rest.len() {
             run(*first, equal, width, out);
             rest = rest.get(equal..).unwrap_or_default();
             continue;
         }
-        let is_run = |eight: &&[T]| {
-            eight.len() == EIGHT && eight.iter().all(|number| Some(number) == eight.first())
-        };
-        let eights = 1 + rest.chunks(EIGHT).skip(1).take_while(|eight| !is_run(eight)).count();
-        let (packed, behind) = rest.split_at(rest.len().min(eights * EIGHT));
-        varint((eights as u64) << 1 | 1, out);
-        let none = std::iter::repeat_n(0, eights * EIGHT - packed.len());
-        bits(packed.iter().map(|number| u64::from((*number).into())).chain(none), width, out);
-        rest = behind;
+        let (all, few) = rest.as_chunks::<EIGHT>();
+        let others = all.iter().skip(1).take_while(|eight| !is_run(eight)).count();
+        let (here, behind) = all.split_at((1 + others).min(all.len()));
+        let is_end = behind.is_empty() && !few.is_empty();
+        varint(((here.len() + usize::from(is_end)) as u64) << 1 | 1, out);
+        eights(here, width, out);
+        if is_end {
+            let mut last = [0; EIGHT];
+            last.iter_mut().zip(few).for_each(|(place, number)| *place = *number);
+            eights(&[last], width, out);
+        }
+        rest = if is_end { &[] } else { rest.get(here.len() * EIGHT..).unwrap_or_default() };
     }
+}
+
+/// Whether eight numbers are equal.
+#[inline]
+fn is_run(eight: &[u16; EIGHT]) -> bool {
+    let [first, ..] = *eight;
+    // Without stopping at the first that is not: all at once is quicker.
+    eight.iter().fold(true, |equal, number| equal & (*number == first))
+}
+
+/// How many numbers from the first on are equal to it.
+fn equal(numbers: &[u16], first: u16) -> usize {
+    let eights = numbers.as_chunks::<EIGHT>().0.iter();
+    let sure = eights.take_while(|eight| is_run(eight) && eight.first() == Some(&first)).count();
+    let rest = numbers.get(sure * EIGHT..).unwrap_or_default();
+    sure * EIGHT + rest.iter().take_while(|number| **number == first).count()
 }
 
 /// Appends numbers as differences (DELTA_BINARY_PACKED).
@@ -92,18 +141,18 @@ pub fn differences(numbers: &[i64], out: &mut Vec<u8>) {
             *difference = number.wrapping_sub(before);
             before = *number;
         }
-        let block = block.get(..numbers.len()).unwrap_or_default();
-        let least = block.iter().copied().min().unwrap_or(0);
+        let (here, none) = block.split_at_mut(numbers.len());
+        let least = here.iter().copied().min().unwrap_or(0);
+        // What fills up a miniblock takes no room there, whatever it is.
+        none.fill(least);
         varint(zigzag(least), out);
-        let over = |difference: &i64| difference.wrapping_sub(least).cast_unsigned();
-        let mut widths = [0_u32; BLOCK / MINI_BLOCK];
-        for (bits, mini) in widths.iter_mut().zip(block.chunks(MINI_BLOCK)) {
-            *bits = width(mini.iter().map(over).fold(0, |all, over| all | over));
-        }
-        out.extend(widths.iter().map(|width| *width as u8));
-        for (width, mini) in widths.iter().zip(block.chunks(MINI_BLOCK)) {
-            let none = std::iter::repeat_n(0, MINI_BLOCK - mini.len());
-            bits(mini.iter().map(over).chain(none), *width, out);
+        let over = block.map(|difference| difference.wrapping_sub(least).cast_unsigned());
+        let minis = over.as_chunks::<MINI_BLOCK>().0;
+        let widths = minis.iter().map(|mini| width(mini.iter().fold(0, |all, over| all | over)));
+        out.extend(widths.clone().map(|width| width as u8));
+        let there = numbers.len().div_ceil(MINI_BLOCK);
+        for (mini, width) in minis.iter().zip(widths).take(there) {
+            bits(mini.iter().copied(), width, out);
         }
     }
 }

@@ -19,11 +19,13 @@ use steward_common::job::AgentUse;
 use steward_common::time::Timestamp;
 
 use super::ArchiveError;
+use super::block::{self, Block};
 use super::cells;
-use super::chunk::{Chunk, Press, Values};
+use super::chunk::{Chunk, Values};
 use super::column::{self, COLUMNS, Column, Kind, Spread, Stored};
 use super::dictionary::{Numbers, Texts};
 use super::group::{Groups, Nested, ROWS};
+use super::pages::Press;
 
 /// The key under which a file says in which generation of the archive it was written.
 pub const GENERATION: &str = "steward.generation";
@@ -120,38 +122,43 @@ fn chunk(column: &Column) -> Chunk {
     Chunk::new(values, ROWS, true, is_ranged(column.name))
 }
 
-/// The columns that still lack a value of the run that is added.
-struct Rest<'c>(std::slice::IterMut<'c, Chunk>);
+/// What still lacks a value of the run that is added.
+struct Rest<'c> {
+    texts: std::slice::IterMut<'c, Chunk>,
+    numbers: block::Run<'c>,
+}
 
 impl column::Row for Rest<'_> {
-    #[inline]
+    #[inline(always)]
     fn text(&mut self, value: Option<&str>) {
-        self.0.next().into_iter().for_each(|chunk| chunk.text(value.map(str::as_bytes)));
+        if let Some(chunk) = self.texts.next() {
+            chunk.text(value.map(str::as_bytes));
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn whole(&mut self, value: Option<i64>) {
-        self.0.next().into_iter().for_each(|chunk| chunk.whole(value));
+        self.numbers.whole(value);
     }
 
-    #[inline]
+    #[inline(always)]
     fn real(&mut self, value: Option<f64>) {
-        self.0.next().into_iter().for_each(|chunk| chunk.real(value));
+        self.numbers.bits(value.map(f64::to_bits));
     }
 
-    #[inline]
+    #[inline(always)]
     fn derived(&mut self, value: Option<f64>) {
         self.real(value.map(shortened));
     }
 
-    #[inline]
+    #[inline(always)]
     fn truth(&mut self, value: Option<bool>) {
-        self.0.next().into_iter().for_each(|chunk| chunk.truth(value));
+        self.numbers.bits(value.map(u64::from));
     }
 
-    #[inline]
+    #[inline(always)]
     fn time(&mut self, value: Option<Timestamp>) {
-        self.whole(value.map(|time| time.get().saturating_mul(1000)));
+        self.numbers.time(value);
     }
 }
 
@@ -168,7 +175,10 @@ fn shortened(number: f64) -> f64 {
 
 /// The columns of a row group while its runs come in.
 struct Columns {
-    chunks: Vec<Chunk>,
+    texts: Vec<Chunk>,
+    numbers: Vec<Chunk>,
+    /// The last runs, of which the numbers are not yet in their columns.
+    block: Block,
     press: Press,
 }
 
@@ -180,12 +190,35 @@ thread_local! {
 
 impl Columns {
     fn new() -> Result<Columns, ArchiveError> {
-        match SPARE.with_borrow_mut(Vec::pop) {
-            Some(spare) => Ok(spare),
-            None => {
-                Ok(Columns { chunks: COLUMNS.iter().map(chunk).collect(), press: Press::new()? })
-            }
+        if let Some(spare) = SPARE.with_borrow_mut(Vec::pop) {
+            return Ok(spare);
         }
+        let chunks = |are_texts| {
+            let these = COLUMNS.iter().filter(|column| (column.kind == Kind::Text) == are_texts);
+            these.map(chunk).collect()
+        };
+        let (texts, numbers) = (chunks(true), chunks(false));
+        Ok(Columns { texts, numbers, block: Block::new(), press: Press::new()? })
+    }
+
+    fn push(&mut self, stored: &Stored<'_>) {
+        let Columns { texts, numbers, block, .. } = self;
+        column::put(stored, &mut Rest { texts: texts.iter_mut(), numbers: block.run() });
+        if block.is_full() {
+            block.settle(numbers.iter_mut());
+        }
+    }
+
+    /// All of them in their order, whole; and what packs them.
+    fn whole(&mut self) -> (impl Iterator<Item = &mut Chunk>, &mut Press) {
+        let Columns { texts, numbers, block, press } = self;
+        block.settle(numbers.iter_mut());
+        let (mut texts, mut numbers) = (texts.iter_mut(), numbers.iter_mut());
+        let next = move |column: &Column| match column.kind {
+            Kind::Text => texts.next(),
+            _ => numbers.next(),
+        };
+        (COLUMNS.iter().filter_map(next), press)
     }
 }
 
@@ -226,7 +259,7 @@ impl<W: Write + Send> ProcessedWriter<W> {
     /// # Errors
     /// If it cannot be written.
     pub fn push(&mut self, stored: &Stored<'_>) -> Result<(), ArchiveError> {
-        column::put(stored, &mut Rest(self.columns.chunks.iter_mut()));
+        self.columns.push(stored);
         if stored.run.agent.is_some() || !self.node_usage.is_empty() {
             self.node_usage.resize(self.waiting, None);
             self.node_usage.push(stored.run.agent.clone());
@@ -265,8 +298,8 @@ impl<W: Write + Send> ProcessedWriter<W> {
             nothing if nothing.is_empty() => new_null_array(&node_usage_type(), rows),
             usage => node_usage(&usage),
         };
-        let Columns { chunks, press } = &mut self.columns;
-        Ok(self.groups.pack(chunks, press, Some((&self.nested, &usage)))?)
+        let (columns, press) = self.columns.whole();
+        Ok(self.groups.pack(columns, press, Some((&self.nested, &usage)))?)
     }
 
     /// Ends the file and gives it back.

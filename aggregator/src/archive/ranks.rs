@@ -14,7 +14,7 @@ use super::cells::{times, whole};
 use super::manifest::Entry;
 use super::part::kept;
 use super::processed::ProcessedWriter;
-use super::read::{RunKey, Table};
+use super::read::{RunKey, RunSet, Table};
 use super::run_key::RunHasher;
 use super::shelf::at;
 use super::swap::swap;
@@ -74,9 +74,12 @@ pub fn rank(change: &mut Change, cluster: &str, jobs: &RoaringBitmap) -> Result<
 /// What is to be done with runs of one file: another rank, or out with it.
 #[derive(Default)]
 struct Fixes {
-    ranks: HashMap<RunKey, i64>,
-    doubles: HashSet<RunKey>,
+    ranks: Ranks,
+    doubles: RunSet,
 }
+
+/// The rank of some runs. Is asked about every row of a file.
+type Ranks = HashMap<RunKey, i64, BuildHasherDefault<RunHasher>>;
 
 fn fixes(runs: HashMap<u32, Vec<Standing>>) -> BTreeMap<Part, Fixes> {
     let mut fixes: BTreeMap<Part, Fixes> = BTreeMap::new();
@@ -131,8 +134,9 @@ fn several(
             let found = whole(&found, "job_id_raw").flatten();
             numbers.extend(found.map(|job| u32::try_from(job).unwrap_or(0)));
         }
-        // All of a file at once: to look for each by itself takes four times as long.
-        numbers.sort_unstable();
+        // All of a file at once: to look for each by itself takes four times as long. Most are in their
+        // order already.
+        numbers.sort();
         let pairs = numbers.iter().zip(numbers.iter().skip(1));
         several.extend(pairs.filter(|(one, next)| one == next).map(|(one, _)| *one));
         let here: RoaringBitmap = numbers.iter().copied().collect();
@@ -169,7 +173,7 @@ fn rewrite(
 }
 
 /// The ranks of all rows, some of them new.
-fn ranks(table: &Table, new: &HashMap<RunKey, i64>) -> Result<Vec<Option<i64>>, ArchiveError> {
+fn ranks(table: &Table, new: &Ranks) -> Result<Vec<Option<i64>>, ArchiveError> {
     let mut ranks = Vec::new();
     for batch in table.batches(Some(&["job_id_raw", "submit_time", "restart"]), false)? {
         let batch = batch?;

@@ -17,9 +17,10 @@ use steward_common::slurm::sacct::{Layout, Row};
 use steward_common::time::Timestamp;
 
 use super::ArchiveError;
-use super::chunk::{Chunk, MOST_ROWS, Press, Values};
+use super::chunk::{Chunk, MOST_ROWS, Values};
 use super::dictionary::{Numbers, Texts};
 use super::group::Groups;
+use super::pages::Press;
 use super::processed::GENERATION;
 use super::short::{self, PHRASES, Phrase, Places, Scratch};
 
@@ -314,7 +315,7 @@ impl<W: Write + Send> RawWriter<W> {
     fn flush(&mut self) -> Result<(), ArchiveError> {
         self.group_bytes = 0;
         let Columns { chunks, press, .. } = &mut self.columns;
-        Ok(self.groups.pack(chunks, press, None)?)
+        Ok(self.groups.pack(chunks.iter_mut(), press, None)?)
     }
 
     /// Ends the file and gives it back.

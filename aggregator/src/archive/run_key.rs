@@ -43,9 +43,14 @@ impl<T> RunList<T> {
     }
 }
 
-/// Runs that have come: only whether, in half the room of a [`RunSet`], for a day may have very many.
+/// Runs that have come: only whether. sacct tells of most in the order of their numbers, so they need no
+/// more than a list, in a fifth of the room of a [`RunSet`], for a day may have very many.
 #[derive(Debug, Default)]
-pub struct Seen(HashSet<u64, BuildHasherDefault<RunHasher>>);
+pub struct Seen {
+    /// Those behind which only larger ones were added, in their order.
+    in_order: Vec<u64>,
+    others: HashSet<u64, BuildHasherDefault<RunHasher>>,
+}
 
 /// As many runs as a day of a busy cluster has.
 const BUSY_DAY: usize = 1 << 15;
@@ -55,7 +60,7 @@ impl Seen {
     /// it has in the end.
     #[must_use]
     pub fn of_a_day() -> Seen {
-        Seen(HashSet::with_capacity_and_hasher(BUSY_DAY, BuildHasherDefault::default()))
+        Seen { in_order: Vec::with_capacity(BUSY_DAY), others: HashSet::default() }
     }
 
     /// The job and the lower half of the time: two runs of a job are not 136 years apart.
@@ -65,25 +70,35 @@ impl Seen {
 
     /// Adds a run; whether it had not come yet.
     pub fn insert(&mut self, run: RunKey) -> bool {
-        self.0.insert(Self::packed(run))
+        let run = Self::packed(run);
+        if self.in_order.last().is_none_or(|last| *last < run) {
+            // None of the others is larger than the last of these was when it came.
+            self.in_order.push(run);
+            return true;
+        }
+        self.in_order.binary_search(&run).is_err() && self.others.insert(run)
     }
 
     /// Whether a run has come.
     #[must_use]
     pub fn contains(&self, run: RunKey) -> bool {
-        self.0.contains(&Self::packed(run))
+        let run = Self::packed(run);
+        self.in_order.binary_search(&run).is_ok() || self.others.contains(&run)
     }
 
     /// Whether none has.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        // What comes first is in order.
+        self.in_order.is_empty()
     }
 }
 
 impl<'a> Extend<&'a RunKey> for Seen {
     fn extend<T: IntoIterator<Item = &'a RunKey>>(&mut self, runs: T) {
-        self.0.extend(runs.into_iter().map(|run| Self::packed(*run)));
+        for run in runs {
+            self.insert(*run);
+        }
     }
 }
 
@@ -137,6 +152,21 @@ mod tests {
         assert!(!seen.insert(run(7, 1_794_811_575)) && seen.insert(run(7, 1_794_811_576)));
         seen.extend(&[run(8, 1)]);
         assert!(seen.contains(run(8, 1)) && !seen.contains(run(1, 8)) && !seen.contains(run(8, 2)));
+    }
+
+    #[test]
+    fn in_which_order_runs_come_does_not_matter() {
+        let mut seen = Seen::default();
+        // Backwards, forwards, and back and forth.
+        let jobs = (0..50_u32).rev().chain(50..100).chain((128..192).map(|job| job ^ 0x15));
+        for job in jobs.clone() {
+            let run = (job, Timestamp::new(7));
+            assert!(!seen.contains(run) && seen.insert(run) && seen.contains(run), "{job}");
+        }
+        assert!(jobs.clone().all(|job| !seen.insert((job, Timestamp::new(7)))));
+        assert!(
+            !seen.contains((50, Timestamp::new(8))) && !seen.contains((999, Timestamp::new(7)))
+        );
     }
 
     #[test]

@@ -12,9 +12,10 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
 use super::ArchiveError;
-use super::chunk::{Chunk, Press, Values};
+use super::chunk::{Chunk, Values};
 use super::dictionary::Numbers;
 use super::group::{in_pieces, whole};
+use super::pages::Press;
 use super::processed::{GENERATION, properties};
 use super::read::Table;
 

@@ -7,6 +7,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::Compression;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::properties::WriterProperties;
 
 use super::super::group::Groups;
@@ -46,8 +48,8 @@ fn written(groups: &[Vec<Line>]) -> File {
     written_by(groups, chunks(), usize::MAX)
 }
 
-/// The groups, with pages of the texts and numbers that need no dictionary after so many rows.
-fn written_by(groups: &[Vec<Line>], mut chunks: Vec<Chunk>, page: usize) -> File {
+/// A file that has such columns.
+fn file() -> Groups<File> {
     let field = |name, kind| Field::new(name, kind, true);
     let schema = Arc::new(Schema::new(vec![
         field("word", DataType::Utf8),
@@ -58,26 +60,46 @@ fn written_by(groups: &[Vec<Line>], mut chunks: Vec<Chunk>, page: usize) -> File
         field("truth", DataType::Boolean),
     ]));
     let properties = WriterProperties::builder().build();
-    let mut file = Groups::new(tempfile::tempfile().unwrap(), schema, properties).unwrap();
-    let mut press = Press::new().unwrap();
+    Groups::new(tempfile::tempfile().unwrap(), schema, properties).unwrap()
+}
+
+/// The groups, with pages of the texts and numbers that need no dictionary after so many rows.
+fn written_by(groups: &[Vec<Line>], mut chunks: Vec<Chunk>, page: usize) -> File {
+    let (mut file, mut press) = (file(), Press::new().unwrap());
     for lines in groups {
-        for (row, (word, text, figure, whole, real, truth)) in lines.iter().enumerate() {
-            let [a, b, c, d, e, f] = &mut chunks[..] else { panic!() };
-            a.text(word.as_deref().map(str::as_bytes));
-            b.text(text.as_deref().map(str::as_bytes));
-            c.whole(*figure);
-            d.whole(*whole);
-            e.real(*real);
-            f.truth(*truth);
-            if row % page == page - 1 {
-                for chunk in [b, d, e, f] {
-                    chunk.page(&mut press).unwrap();
+        for (count, lines) in lines.chunks(page.min(lines.len())).enumerate() {
+            if count > 0 {
+                // The others wait for the end of the group.
+                for place in [1, 3, 4, 5] {
+                    chunks[place].page(&mut press).unwrap();
                 }
             }
+            add(&mut chunks, lines);
         }
-        file.pack(&mut chunks, &mut press, None).unwrap();
+        file.pack(chunks.iter_mut(), &mut press, None).unwrap();
     }
     file.finish().unwrap()
+}
+
+/// Adds rows: texts and figures one by one, the other numbers by blocks.
+fn add(chunks: &mut [Chunk], lines: &[Line]) {
+    let [word, text, figure, whole, real, truth] = chunks else { panic!() };
+    for line in lines {
+        word.text(line.0.as_deref().map(str::as_bytes));
+        text.text(line.1.as_deref().map(str::as_bytes));
+        figure.whole(line.2);
+    }
+    for block in lines.chunks(WORD) {
+        let put = |chunk: &mut Chunk, bits: &dyn Fn(&Line) -> Option<u64>| {
+            let there =
+                block.iter().rev().fold(0, |there, l| there << 1 | u64::from(bits(l).is_some()));
+            let bits: Vec<u64> = block.iter().map(|line| bits(line).unwrap_or(7)).collect();
+            chunk.numbers(there, &bits);
+        };
+        put(whole, &|line| line.3.map(i64::cast_unsigned));
+        put(real, &|line| line.4.map(f64::to_bits));
+        put(truth, &|line| line.5.map(u64::from));
+    }
 }
 
 fn read(file: File) -> Vec<Line> {
@@ -180,4 +202,32 @@ fn readers_are_told_the_range_and_how_many_have_none() {
     };
     assert_eq!(range(0), (Some(-3), Some(5), Some(1)));
     assert_eq!(range(1), (None, None, Some(1)));
+}
+
+#[test]
+fn figures_may_come_by_blocks() {
+    let mut random = Random(3);
+    for (rows, absent) in [(64, 0), (65, 0), (200, 30), (200, 99), (1000, 100)] {
+        let figures: Vec<Option<i64>> =
+            (0..rows).map(|_| (random.below(100) >= absent).then(|| random.wide() % 7)).collect();
+        let mut chunks = chunks();
+        for block in figures.chunks(WORD) {
+            let there =
+                block.iter().rev().fold(0, |there, one| there << 1 | u64::from(one.is_some()));
+            let bits: Vec<u64> =
+                block.iter().map(|one| one.map_or(7, i64::cast_unsigned)).collect();
+            chunks[2].numbers(there, &bits);
+            for (place, chunk) in chunks.iter_mut().enumerate().filter(|(place, _)| *place != 2) {
+                match place {
+                    0 | 1 => block.iter().for_each(|_| chunk.text(None)),
+                    _ => chunk.numbers(0, &bits),
+                }
+            }
+        }
+        let expected: Vec<Line> =
+            figures.iter().map(|figure| (None, None, *figure, None, None, None)).collect();
+        let mut file = file();
+        file.pack(chunks.iter_mut(), &mut Press::new().unwrap(), None).unwrap();
+        assert_eq!(read(file.finish().unwrap()), expected, "{rows} rows, {absent} % absent");
+    }
 }
