@@ -26,13 +26,14 @@ struct Levels {
 
 impl Levels {
     /// Adds a row behind so many others.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, rows: usize, there: bool) {
         if there != self.alike || !self.listed.is_empty() {
             self.list(rows, there);
         }
     }
 
+    #[inline(never)]
     fn list(&mut self, rows: usize, there: bool) {
         if rows == 0 {
             self.alike = there;
@@ -155,7 +156,7 @@ impl Chunk {
         self
     }
 
-    #[inline]
+    #[inline(always)]
     fn row(&mut self, there: bool) {
         if let Some(levels) = &mut self.levels {
             levels.push(self.rows, there);
@@ -164,11 +165,11 @@ impl Chunk {
     }
 
     /// Adds a text, or that there is none.
-    #[inline]
+    #[inline(always)]
     pub(super) fn text(&mut self, text: Option<&[u8]>) {
         self.row(text.is_some());
         match (&mut self.values, text) {
-            (Values::Words(numbers, words), Some(text)) => numbers.push(words.number(text) as u16),
+            (Values::Words(numbers, words), Some(text)) => numbers.push(words.number(text)),
             (Values::Texts(lengths, bytes), Some(text)) => {
                 lengths.push(i64::try_from(text.len()).unwrap_or(0));
                 bytes.extend_from_slice(text);

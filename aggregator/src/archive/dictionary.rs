@@ -136,12 +136,17 @@ pub struct Texts {
 
 impl Texts {
     /// The number of a text.
-    #[inline]
-    pub fn number(&mut self, text: &[u8]) -> u32 {
-        let Texts { words, plain, last } = self;
-        if let Some(last) = last.filter(|last| last.is(text, plain)) {
-            return u32::from(last.number);
+    #[inline(always)]
+    pub fn number(&mut self, text: &[u8]) -> u16 {
+        match self.last.filter(|last| last.is(text, &self.plain)) {
+            Some(last) => last.number,
+            None => self.look_up(text),
         }
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, text: &[u8]) -> u16 {
+        let Texts { words, plain, last } = self;
         let hash = hash_of_text(text);
         let tag = (hash >> 16) as u16;
         let start = NonZeroU32::MIN.saturating_add(plain.len() as u32 + 3);
@@ -153,7 +158,7 @@ impl Texts {
             plain.extend_from_slice(text);
         }
         *last = Some(word);
-        u32::from(word.number)
+        word.number
     }
 
     /// All of them, and how many there are.

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 use std::ops::Range;
 
+use steward_common::alike::behind;
 use steward_common::slurm::sacct::{DELIMITER, Field, Layout, Row};
 
 use super::marks::Marks;
@@ -220,11 +221,22 @@ impl<'l> Lines<'l> {
         let (mut from, mut to) = (self.clean, self.clean);
         while let Some(at) = self.seal.find(&self.bytes, from..self.filled) {
             if to < from {
-                self.close_up(from..at, to);
+                self.bytes.copy_within(from..at, to);
             }
             to += at - from;
             self.seals.push(to as u32);
             from = at + seal::LENGTH;
+            // Most often other times follow.
+            let behind = self.bytes.get(from..self.filled).and_then(<[u8]>::first_chunk);
+            let times = behind.and_then(|behind| self.seal.times(behind));
+            let place = self.bytes.get_mut(to..).and_then(<[u8]>::first_chunk_mut);
+            if let (Some(times), Some(place)) = (times, place) {
+                *place = times;
+                let ends = [1, 2, 3].map(|count| (to + count * seal::STRIDE) as u32);
+                self.seals.extend_from_slice(&ends);
+                to += times.len();
+                from += seal::TOGETHER;
+            }
         }
         if from > to {
             self.bytes.copy_within(from..self.filled, to);
@@ -233,18 +245,6 @@ impl<'l> Lines<'l> {
         // A seal may have come in part; whoever comes back to it finds it whole.
         let held = if ended { 0 } else { (self.filled - to).min(seal::LENGTH - 1) };
         self.clean = self.filled - held;
-    }
-
-    /// Moves a part of what was read to where a seal was.
-    #[inline]
-    fn close_up(&mut self, part: Range<usize>, to: usize) {
-        // Between most seals there is one time: that needs no call.
-        let time: Option<[u8; seal::STRIDE]> =
-            self.bytes.get(part.clone()).and_then(|part| part.try_into().ok());
-        match (time, self.bytes.get_mut(to..to + seal::STRIDE)) {
-            (Some(time), Some(place)) => place.copy_from_slice(&time),
-            _ => self.bytes.copy_within(part, to),
-        }
     }
 
     /// Shows all jobs that are complete in the buffer; how many bytes that were.
@@ -311,8 +311,7 @@ impl<'b> View<'b> {
         while mark < self.marks.len() {
             let Some((row, next_mark)) = self.row_at(start, mark, ended) else { break };
             let row = row.filter(|_| is_row);
-            let id = job_id(self.from(start));
-            let is_own = !self.from(start + id.len()).starts_with('.');
+            let (id, is_own) = self.id_at(start, job);
             if start > job_start && (is_own || id != job) {
                 self.show(job_start..start, broken.then_some(own), visit)?;
                 self.rows.clear();
@@ -339,6 +338,18 @@ impl<'b> View<'b> {
             job_start = start;
         }
         Ok(job_start)
+    }
+
+    /// The number of the job that the row at a place is of, and whether it is the job's own row. Most are
+    /// of steps of the job before.
+    #[inline]
+    fn id_at(&self, start: usize, job: &'b str) -> (&'b str, bool) {
+        let row = self.bytes.get(start..).unwrap_or_default();
+        if behind(row, job.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'.')) {
+            return (job, false);
+        }
+        let id = job_id(self.from(start));
+        (id, row.get(id.len()) != Some(&b'.'))
     }
 
     /// The text from a place on.

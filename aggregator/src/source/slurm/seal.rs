@@ -16,6 +16,9 @@ pub const LENGTH: usize = 9;
 /// From one seal to the next in a row of times: a delimiter and the seconds since 1970.
 pub const STRIDE: usize = 11;
 
+/// Three times with their delimiters, and their seals: a row has four times side by side.
+pub const TOGETHER: usize = 3 * (STRIDE + LENGTH);
+
 /// What stands in a seal: 64 characters.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -43,23 +46,29 @@ impl Seal {
         Seal([MARK, a, b, c, d, e, f, g, h])
     }
 
-    /// The place of the first of them in a part of the bytes, which begins behind the last.
+    /// Three times without their seals, if that is what it is.
     #[must_use]
     #[inline]
-    pub fn find(&self, bytes: &[u8], part: Range<usize>) -> Option<usize> {
-        let part_end = part.end;
-        let is_here = |at: usize| {
-            let end = at + LENGTH;
-            end <= part_end && bytes.get(at..end).and_then(<[u8]>::first_chunk) == Some(&self.0)
-        };
-        // Most times follow another.
-        if is_here(part.start + STRIDE) {
-            return Some(part.start + STRIDE);
+    pub fn times(&self, behind: &[u8; TOGETHER]) -> Option<[u8; 3 * STRIDE]> {
+        let mut times = [0; 3 * STRIDE];
+        let sealed = behind.as_chunks::<{ STRIDE + LENGTH }>().0.iter();
+        for (place, sealed) in times.as_chunks_mut().0.iter_mut().zip(sealed) {
+            let (time, seal): (&[u8; STRIDE], _) = sealed.split_first_chunk()?;
+            if *seal != self.0 {
+                return None;
+            }
+            *place = *time;
         }
+        Some(times)
+    }
+
+    /// The place of the first of them in a part of the bytes, which begins behind the last.
+    #[must_use]
+    pub fn find(&self, bytes: &[u8], part: Range<usize>) -> Option<usize> {
         let mut from = part.start;
         loop {
-            let at = from + memchr::memchr(MARK, bytes.get(from..part_end)?)?;
-            if is_here(at) {
+            let at = from + memchr::memchr(MARK, bytes.get(from..part.end)?)?;
+            if bytes.get(at..part.end)?.first_chunk() == Some(&self.0) {
                 return Some(at);
             }
             from = at + 1;
@@ -84,5 +93,22 @@ mod tests {
         let format = one.time_format();
         assert!(format.starts_with("%s\u{1e}") && format.len() == 11, "{format:?}");
         assert!(!format[2..].contains('%'));
+    }
+
+    #[test]
+    fn three_times_with_their_seals_are_told_without_and_nothing_else_is() {
+        let seal = Seal::of(*b"abcdefgh");
+        let text = |seals: [&str; 3]| {
+            let [one, two, three] = seals;
+            format!("\x1f1794811575{one}\x1f1794811576{two}\x1f1794811577{three}")
+        };
+        let times = |text: &str| seal.times(text.as_bytes().first_chunk().unwrap());
+        let (good, other) = ("\x1eabcdefgh", "\x1eabcdefgi");
+        let expected = b"\x1f1794811575\x1f1794811576\x1f1794811577";
+        assert_eq!(times(&text([good; 3])), Some(*expected));
+        for seals in [[other, good, good], [good, other, good], [good, good, other]] {
+            assert_eq!(times(&text(seals)), None);
+        }
+        assert_eq!(times(&"x".repeat(TOGETHER)), None);
     }
 }
