@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::slurm::ParseError;
-use crate::slurm::number::digits;
+use crate::slurm::number::{digits, eight_digits};
 
 const EXPECTED: &str = "seconds since 1970 such as 1794811575, or Unknown";
 
@@ -62,6 +62,16 @@ impl Timestamp {
             None => Err(ParseError::new("time", text, EXPECTED)),
         }
     }
+
+    /// The same of ten digits, as all times are since 2001 and until 2286; `None` of others, whatever
+    /// they are.
+    #[inline]
+    pub(crate) fn usual(text: &[u8]) -> Option<Timestamp> {
+        let (eight, [tens, ones]) = text.split_first_chunk()? else { return None };
+        let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+        let (eight, two) = (eight_digits(*eight)?, i64::from(tens) * 10 + i64::from(ones));
+        (tens <= 9 && ones <= 9).then(|| Timestamp(eight.cast_signed() * 100 + two))
+    }
 }
 
 /// The number of seconds: what a person reads is written by whoever knows the person's time zone.
@@ -91,6 +101,18 @@ mod tests {
             "9300000000000000",
         ] {
             assert!(Timestamp::from_slurm(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_usual_time_is_what_any_is_read_as() {
+        for text in ["0000000000", "0999999999", "1794811575", "9999999999"] {
+            let time = Timestamp::usual(text.as_bytes());
+            assert!(time.is_some(), "{text}");
+            assert_eq!(Timestamp::from_slurm(text), Ok(time), "{text}");
+        }
+        for text in ["", "0", "179481157", "17948115750", "Unknown", "17948115:5", "179481157/"] {
+            assert_eq!(Timestamp::usual(text.as_bytes()), None, "{text}");
         }
     }
 

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::ParseError;
-use super::number::digits;
+use super::number::{digits, small};
 use crate::limit::Limit;
 
 /// What a job's time limit is.
@@ -17,6 +17,13 @@ pub enum TimeLimit {
     Own(Limit<Duration>),
     /// The job has none of its own: the limit of its partition holds.
     OfPartition,
+}
+
+impl TimeLimit {
+    /// So many minutes of its own, as TimelimitRaw says it of nearly every job.
+    pub(crate) fn minutes(minutes: u32) -> TimeLimit {
+        TimeLimit::Own(Limit::At(Duration::from_secs(u64::from(minutes) * 60)))
+    }
 }
 
 const LIMIT: &str = "a time limit such as 90, 90:00, 1:30:00, 1-12, 1-12:30 or UNLIMITED";
@@ -81,11 +88,20 @@ fn total(days: u64, hours: u64, minutes: u64, seconds: u64) -> Option<u64> {
 ///
 /// # Errors
 /// If the text is no such time.
+#[inline]
 pub fn elapsed(text: &str) -> Result<Option<Duration>, ParseError> {
+    match usual(text.as_bytes()) {
+        Some(time) => Ok(Some(time)),
+        None => any_elapsed(text),
+    }
+}
+
+#[inline(never)]
+fn any_elapsed(text: &str) -> Result<Option<Duration>, ParseError> {
     if text.is_empty() {
         return Ok(None);
     }
-    match usual(text.as_bytes()).or_else(|| used(text)) {
+    match used(text) {
         Some(time) => Ok(Some(time)),
         None => Err(ParseError::new("elapsed time", text, USED)),
     }
@@ -93,26 +109,42 @@ pub fn elapsed(text: &str) -> Result<Option<Duration>, ParseError> {
 
 /// `05:23:59`, `1-05:23:59` and `02:17.926`, which nearly all are: this is read for every step of
 /// every job. `None` of others, whatever they are.
-fn usual(text: &[u8]) -> Option<Duration> {
-    let two = |tens: u8, ones: u8| {
-        let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
-        (tens <= 9 && ones <= 9).then(|| u64::from(tens * 10 + ones))
-    };
-    if let [a, b, b':', c, d, b'.', x, y, z] = *text {
-        let (minutes, seconds) = (two(a, b)?, two(c, d).filter(|seconds| *seconds < 60)?);
-        let millis = two(b'0', x)? * 100 + two(y, z)?;
-        return Some(Duration::from_millis((minutes * 60 + seconds) * 1000 + millis));
+#[inline]
+pub(crate) fn usual(text: &[u8]) -> Option<Duration> {
+    if let Some((eight, [last])) = text.split_first_chunk()
+        && let Some([minutes, seconds, hundredths]) = pairs(*eight, *b"00:00.00")
+    {
+        let last = last.wrapping_sub(b'0');
+        let nanos = (hundredths * 10 + u32::from(last)) * 1_000_000;
+        let time = || Duration::new(u64::from(minutes * 60 + seconds), nanos);
+        return (seconds < 60 && last <= 9).then(time);
     }
-    let (before, [a, b, b':', c, d, b':', e, f]) = text.split_last_chunk()? else { return None };
-    let (hours, minutes, seconds) = (two(*a, *b)?, two(*c, *d)?, two(*e, *f)?);
+    let (before, clock) = text.split_last_chunk()?;
+    let [hours, minutes, seconds] = pairs(*clock, *b"00:00:00")?;
     let days = match before {
         [] => 0,
-        [day, b'-'] if hours < 24 => two(b'0', *day)?,
-        [tens, ones, b'-'] if hours < 24 => two(*tens, *ones)?,
+        [days @ .., b'-'] if hours < 24 && days.len() <= 2 => small(days)?,
         _ => return None,
     };
     let is_clock = minutes < 60 && seconds < 60;
-    is_clock.then(|| Duration::from_secs(((days * 24 + hours) * 60 + minutes) * 60 + seconds))
+    let seconds = ((days * 24 + hours) * 60 + minutes) * 60 + seconds;
+    is_clock.then(|| Duration::from_secs(u64::from(seconds)))
+}
+
+/// The three numbers of two digits in a text that has digits where the example has zeros, and else the
+/// same.
+#[inline]
+fn pairs(text: [u8; 8], example: [u8; 8]) -> Option<[u32; 3]> {
+    const DIGITS: u64 = u64::from_le_bytes([0xff, 0xff, 0, 0xff, 0xff, 0, 0xff, 0xff]);
+    const SIXES: u64 = u64::from_le_bytes([6; 8]);
+    const UPPER: u64 = u64::from_le_bytes([0xf0; 8]);
+    // Digits become what they stand for, what is as in the example becomes 0.
+    let values = u64::from_le_bytes(text) ^ u64::from_le_bytes(example);
+    // Of what is less than ten, the upper half is 0, and still is with 6 more.
+    let others = (values | values.wrapping_add(SIXES)) & UPPER | values & !DIGITS;
+    // Each byte has ten times its own value and that of the next.
+    let [_, first, _, _, second, _, _, third] = values.wrapping_mul(10 << 8 | 1).to_le_bytes();
+    (others == 0).then_some([u32::from(first), u32::from(second), u32::from(third)])
 }
 
 /// Any that Slurm may print.
@@ -293,6 +325,22 @@ mod tests {
             "18446744073709551615:00:00",
         ] {
             assert_eq!(elapsed(text).unwrap_err().text, text, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_byte_that_is_out_of_place_is_seen_wherever_it_stands() {
+        for whole in ["02:17.926", "05:23:59", "9-05:23:59", "12-05:23:59"] {
+            assert!(usual(whole.as_bytes()).is_some(), "{whole}");
+            for at in 0..whole.len() {
+                for byte in (0..0x80u8).map(char::from) {
+                    let mut text = whole.to_owned();
+                    text.replace_range(at..=at, &byte.to_string());
+                    if let Some(time) = usual(text.as_bytes()) {
+                        assert_eq!(used(&text), Some(time), "{text:?}");
+                    }
+                }
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Amounts of memory that Slurm prints as text. Its `K`, `M`, `G`, … are powers of 1024.
 
 use super::ParseError;
-use super::number::binary;
+use super::number::{binary, power, small};
 use crate::unit::Bytes;
 
 /// What a number without a letter counts. It depends on the column, so the reader must say.
@@ -65,6 +65,15 @@ impl MemoryRequest {
     }
 }
 
+/// What nearly all of sacct's ReqMem are since Slurm 21.08, `16384M`: an amount in all that is not
+/// zero. `None` of others, whatever they are.
+#[inline]
+pub(crate) fn usual_request(text: &[u8]) -> Option<Bytes> {
+    let (letter, number) = text.split_last()?;
+    let amount = u64::from(small(number).filter(|number| *number > 0)?);
+    amount.checked_mul(power(*letter)?).map(Bytes::new)
+}
+
 /// Reads sacct's ReqMem. A number without a letter is KiB.
 ///
 /// Empty, `0`, `0n` and `0c` are `None`: Slurm prints zero both for a request of all memory of the
@@ -93,7 +102,7 @@ pub fn request(text: &str) -> Result<Option<MemoryRequest>, ParseError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bare, MemoryRequest, request, size};
+    use super::{Bare, MemoryRequest, request, size, usual_request};
     use crate::unit::Bytes;
     use proptest::prelude::*;
 
@@ -151,6 +160,8 @@ mod tests {
         ];
         for (case, text, expected) in cases {
             assert_eq!(request(text), Ok(expected), "{case}: {text:?}");
+            let usual = usual_request(text.as_bytes()).map(MemoryRequest::InAll);
+            assert_eq!(usual, expected.filter(|_| text == "16G"), "{case}: {text:?}");
         }
         for text in ["16?", "N/A", "n", "c", "4Gnn", "4GN", "-4G", "20E"] {
             assert_eq!(request(text).unwrap_err().text, text, "{text:?}");
@@ -167,6 +178,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_usual_requests_are_read_as_all_are(text in "[0-9]{0,12}[KMGTPEnc.]{0,2}") {
+            if let Some(usual) = usual_request(text.as_bytes()) {
+                prop_assert_eq!(request(&text), Ok(Some(MemoryRequest::InAll(usual))));
+            }
+        }
+
         #[test]
         fn never_panics(text in "\\PC*|[0-9.]{0,24}[KMGTPEnc?]{0,2}") {
             for bare in [Bare::Bytes, Bare::Kib, Bare::Mib] {

@@ -6,7 +6,30 @@ pub(crate) fn canonical_u32(text: &str) -> Option<u32> {
     if padded {
         return None;
     }
-    digits(text)?.try_into().ok()
+    small(text.as_bytes()).or_else(|| digits(text)?.try_into().ok())
+}
+
+/// A number of so many digits fits into 32 bits, whatever they are.
+const ALWAYS_SMALL: usize = 9;
+
+/// A number of one to nine digits, as nearly all numbers of sacct are; `None` of others, which may be
+/// larger numbers.
+#[inline]
+pub(crate) fn small(text: &[u8]) -> Option<u32> {
+    if let (4..=8, Some(first), Some(last)) = (text.len(), text.first_chunk(), text.last_chunk()) {
+        // Its two halves, which may overlap, at the end of eight bytes.
+        let free = 64 - 8 * text.len();
+        let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+        let bytes = u64::from(last) << 32 | u64::from(first) << free;
+        return (not_digits(bytes) >> free == 0).then(|| sum_of_eight(bytes) as u32);
+    }
+    if text.is_empty() || text.len() > ALWAYS_SMALL {
+        return None;
+    }
+    text.iter().try_fold(0, |sum, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (digit <= 9).then(|| sum * 10 + u32::from(digit))
+    })
 }
 
 /// A number of so many digits fits into 64 bits, whatever they are.
@@ -47,7 +70,7 @@ const fn each(byte: u8) -> u64 {
 
 /// The number that eight digits are.
 #[inline]
-fn eight_digits(text: [u8; 8]) -> Option<u64> {
+pub(crate) fn eight_digits(text: [u8; 8]) -> Option<u64> {
     let bytes = u64::from_le_bytes(text);
     (not_digits(bytes) == 0).then(|| sum_of_eight(bytes))
 }
@@ -105,44 +128,41 @@ pub(crate) fn binary(text: &str, bare: u64) -> Option<u64> {
     if let Some(whole) = digits(text) {
         return whole.checked_mul(bare);
     }
-    let (number, unit) = match text.char_indices().next_back() {
-        Some((at, letter)) if letter.is_ascii_alphabetic() => {
-            (text.get(..at)?, 1u64.checked_shl(shift(letter)?)?)
-        }
-        _ => (text, bare),
+    let (number, unit) = match text.as_bytes().split_last() {
+        Some((letter, number)) if letter.is_ascii_alphabetic() => (number, power(*letter)?),
+        _ => (text.as_bytes(), bare),
     };
-    let (whole, fraction) = match number.split_once('.') {
-        Some((whole, fraction)) => (digits(whole)?, Some(fraction)),
-        None => (digits(number)?, None),
-    };
+    // And of the others most are whole numbers, too.
+    if let Some(whole) = digits(number) {
+        return whole.checked_mul(unit);
+    }
+    let (whole, fraction) = text.get(..number.len())?.split_once('.')?;
     let unit = u128::from(unit);
-    let whole = u128::from(whole).checked_mul(unit)?;
-    let rest = match fraction {
-        None => 0,
-        Some(text) => {
-            let scale = 10u128.checked_pow(text.len().try_into().ok()?)?;
-            let numerator = u128::from(digits(text)?).checked_mul(unit)?;
-            numerator.checked_add(scale / 2)? / scale
-        }
-    };
+    let whole = u128::from(digits(whole)?).checked_mul(unit)?;
+    let scale = 10u128.checked_pow(fraction.len().try_into().ok()?)?;
+    let numerator = u128::from(digits(fraction)?).checked_mul(unit)?;
+    let rest = numerator.checked_add(scale / 2)? / scale;
     whole.checked_add(rest)?.try_into().ok()
 }
 
-fn shift(letter: char) -> Option<u32> {
-    match letter.to_ascii_uppercase() {
-        'K' => Some(10),
-        'M' => Some(20),
-        'G' => Some(30),
-        'T' => Some(40),
-        'P' => Some(50),
-        'E' => Some(60),
-        _ => None,
-    }
+/// The power of 1024 that a letter stands for.
+#[inline]
+pub(crate) fn power(letter: u8) -> Option<u64> {
+    let shift = match letter.to_ascii_uppercase() {
+        b'K' => 10,
+        b'M' => 20,
+        b'G' => 30,
+        b'T' => 40,
+        b'P' => 50,
+        b'E' => 60,
+        _ => return None,
+    };
+    Some(1 << shift)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{binary, canonical_u32, digits, leading};
+    use super::{binary, canonical_u32, digits, leading, small};
     use proptest::prelude::*;
 
     #[test]
@@ -214,6 +234,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_small_number_is_what_any_number_is_read_as() {
+        for length in 0..=12 {
+            let whole = "987654321098"[..length].to_owned();
+            let any = digits(&whole).filter(|_| length <= 9).map(|number| number as u32);
+            assert_eq!(small(whole.as_bytes()), any, "{whole}");
+            assert_eq!(any.is_some(), (1..=9).contains(&length));
+            for at in 0..length {
+                for byte in (0..=u8::MAX).filter(|byte| !byte.is_ascii_digit()) {
+                    let mut text = whole.clone().into_bytes();
+                    text[at] = byte;
+                    assert_eq!(small(&text), None, "{text:?}");
+                }
+            }
+        }
+        assert_eq!((small(b"0"), small(b"007"), small(b"00042")), (Some(0), Some(7), Some(42)));
     }
 
     proptest! {

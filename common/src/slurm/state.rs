@@ -194,7 +194,19 @@ impl JobState {
 
 /// Never fails: what is not known is [`JobState::Other`].
 impl From<&str> for JobState {
+    #[inline]
     fn from(text: &str) -> JobState {
+        // What most jobs are.
+        if text == "COMPLETED" {
+            return JobState::Completed;
+        }
+        JobState::any(text)
+    }
+}
+
+impl JobState {
+    #[inline(never)]
+    fn any(text: &str) -> JobState {
         let cancelled_by = || {
             let uid = text.strip_prefix("CANCELLED by ")?.parse().ok()?;
             Some(JobState::Cancelled { by: Some(uid) })
