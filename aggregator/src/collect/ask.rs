@@ -159,7 +159,7 @@ impl<'a> Own<'a> {
     }
 
     fn start(&self) -> Option<Timestamp> {
-        Timestamp::from_slurm(self.row.get(Field::Start)).ok()?
+        self.row.time(Field::Start).ok()?
     }
 
     fn job(&self) -> Option<u32> {
@@ -172,6 +172,6 @@ impl<'a> Own<'a> {
     }
 
     fn key(&self) -> Option<RunKey> {
-        self.job().zip(Timestamp::from_slurm(self.row.get(Field::Submit)).ok()?)
+        self.job().zip(self.row.time(Field::Submit).ok()?)
     }
 }

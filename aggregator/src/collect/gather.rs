@@ -177,11 +177,13 @@ impl<'c> Gather<'c> {
         let context = self.context;
         let mut rows = job.rows();
         let Some(own) = rows.next() else { return Ok(()) };
-        let mut draft = match Draft::new(&own) {
+        // Stays where it is made: a draft is large.
+        let mut draft = Draft::new(&own);
+        let draft = match &mut draft {
             Ok(draft) => draft,
             Err(oddity) => {
                 let id = own.id().0;
-                self.example(id, &oddity);
+                self.example(id, oddity);
                 self.malformed(id.parse().ok(), &job.bytes())?;
                 return Ok(());
             }
@@ -191,7 +193,7 @@ impl<'c> Gather<'c> {
         if !wanted(run) || context.is_forgotten(&run.user, run.submit) {
             return Ok(());
         }
-        let (run, oddities) = run::complete(&mut draft, rows, &context.cluster);
+        let (run, oddities) = run::complete(draft, rows, &context.cluster);
         let digest = run::digest(&job.bytes());
         let count = 1 + u64::from(run.steps.unwrap_or(0));
         self.counts.rows += count;

@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use super::ParseError;
 use super::duration;
-use super::number::{binary, leading};
+use super::number::binary;
 use crate::unit::Bytes;
+
+pub mod usual;
 
 /// GPUs, of whatever type.
 const GPU: &str = "gres/gpu";
@@ -217,35 +219,28 @@ pub fn amounts<const N: usize>(
     })
 }
 
-/// Memory and disk of what a step used, of a list that is as nearly all of them are,
-/// `cpu=…,energy=0,fs/disk=12,mem=4096,…`: for a third of the time that any list takes. `None` of
-/// others.
-#[must_use]
-#[inline]
-pub fn usual_usage(list: &str) -> Option<[u64; 2]> {
-    let rest = list.as_bytes().strip_prefix(b"cpu=")?;
-    let rest = rest.get(comma(rest)?..)?.strip_prefix(b",energy=0,fs/disk=")?;
-    let (disk, rest) = leading(rest)?;
-    let (memory, rest) = leading(rest.strip_prefix(b",mem=")?)?;
-    (rest.first() == Some(&b',')).then_some([memory, disk])
-}
-
 /// Where the first comma is, found eight bytes at a time.
 #[must_use]
 #[inline]
 pub fn comma(text: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::from_le_bytes([1; 8]);
     let (eights, rest) = text.as_chunks::<8>();
     for (at, eight) in eights.iter().enumerate() {
-        let others = u64::from_le_bytes(*eight) ^ (ONES * b',' as u64);
-        // The lowest of these bits belongs to the first byte that is 0.
-        let none = others.wrapping_sub(ONES) & !others & (ONES << 7);
-        if none != 0 {
-            return Some(at * 8 + none.trailing_zeros() as usize / 8);
+        let commas = commas(*eight);
+        if commas != 0 {
+            return Some(at * 8 + commas.trailing_zeros() as usize / 8);
         }
     }
     let found = rest.iter().position(|byte| *byte == b',');
     found.map(|at| eights.len() * 8 + at)
+}
+
+/// Bits in the first byte that is a comma, and none in those before it.
+#[inline]
+fn commas(eight: [u8; 8]) -> u64 {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    let others = u64::from_le_bytes(eight) ^ (ONES * b',' as u64);
+    // The lowest of these bits belongs to the first byte that is 0.
+    others.wrapping_sub(ONES) & !others & (ONES << 7)
 }
 
 /// The list at its commas. For texts this short the search that `str::split` prepares costs more than
@@ -322,7 +317,7 @@ impl fmt::Display for Tres {
 mod tests {
     use std::time::Duration;
 
-    use super::{Tres, amounts, usual_usage};
+    use super::Tres;
     use crate::unit::Bytes;
     use proptest::prelude::*;
 
@@ -345,15 +340,6 @@ mod tests {
         assert_eq!(t.get("fs/disk"), Some(5087));
         assert_eq!(t.get("license/x"), Some(1));
         assert_eq!(t.get("license/y"), None);
-    }
-
-    #[test]
-    fn the_usual_list_of_a_step() {
-        let list = "cpu=00:00:07,energy=0,fs/disk=12,mem=4096,pages=0,vmem=4096";
-        assert_eq!(usual_usage(list), Some([4096, 12]));
-        for other in ["", "cpu=1", "cpu=1,energy=3,fs/disk=12,mem=4096,pages=0,vmem=1"] {
-            assert_eq!(usual_usage(other), None, "{other}");
-        }
     }
 
     #[test]
@@ -447,15 +433,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn the_usual_list_is_read_as_any_is(
-            text in "cpu=[0-9:]{0,9},energy=0,fs/disk=[0-9]{0,17},mem=[0-9]{0,17}[K,]?(pages=0,vmem=[0-9]{0,9})?"
-        ) {
-            if let Some(usual) = usual_usage(&text) {
-                prop_assert_eq!(amounts(&text, ["mem", "fs/disk"]), usual.map(|amount| Ok(Some(amount))));
-            }
-        }
-
         #[test]
         fn round_trip(
             amounts in proptest::collection::btree_map("[a-z]{1,4}(/[a-z:]{1,8})?", any::<u64>(), 0..8),

@@ -138,18 +138,22 @@ impl Field {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     fields: Vec<Field>,
-    places: [Option<u8>; Field::ALL.len()],
+    places: [u8; Field::ALL.len()],
 }
+
+/// The place of a field that this sacct does not know: no row is so wide.
+const NOWHERE: u8 = u8::MAX;
+const _: () = assert!(Field::ALL.len() < NOWHERE as usize);
 
 impl Layout {
     /// A layout of the fields for which `known` holds.
     #[must_use]
     pub fn new(known: impl Fn(Field) -> bool) -> Layout {
         let fields: Vec<Field> = Field::ALL.iter().copied().filter(|field| known(*field)).collect();
-        let mut places = [None; Field::ALL.len()];
+        let mut places = [NOWHERE; Field::ALL.len()];
         for (place, field) in (0..).zip(&fields) {
             if let Some(slot) = places.get_mut(*field as usize) {
-                *slot = Some(place);
+                *slot = place;
             }
         }
         Layout { fields, places }
@@ -200,7 +204,14 @@ impl Layout {
     #[must_use]
     #[inline]
     pub fn place(&self, field: Field) -> Option<usize> {
-        self.places.get(field as usize).copied().flatten().map(usize::from)
+        let place = self.near(field);
+        (place != usize::from(NOWHERE)).then_some(place)
+    }
+
+    /// Where the field stands; behind the end of every row if this sacct does not know it.
+    #[inline]
+    pub(super) fn near(&self, field: Field) -> usize {
+        self.places.get(field as usize).map_or(usize::from(NOWHERE), |place| usize::from(*place))
     }
 }
 

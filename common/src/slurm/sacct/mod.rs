@@ -4,10 +4,12 @@
 pub mod draft;
 pub mod field;
 pub mod row;
+mod values;
 
-pub use draft::{Draft, Oddity, ended, family, owner};
+pub use draft::{Draft, ended, family, owner};
 pub use field::{DELIMITER, Field, Layout};
 pub use row::Row;
+pub use values::Oddity;
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,8 @@
 
 use super::field::{Field, Layout};
 use crate::alike::same;
+use crate::slurm::ParseError;
+use crate::time::Timestamp;
 
 /// A whole row, cut into fields.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +42,32 @@ impl<'a> Row<'a> {
     #[must_use]
     #[inline]
     pub fn get(&self, field: Field) -> &'a str {
-        self.layout.place(field).and_then(|place| self.at(place)).unwrap_or("")
+        self.at(self.layout.near(field)).unwrap_or("")
+    }
+
+    /// The same as bytes, for what is not kept as text: where a character begins is not looked at.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self, field: Field) -> &'a [u8] {
+        let place = self.place(self.layout.near(field));
+        place.and_then(|place| self.text.as_bytes().get(place)).unwrap_or_default()
+    }
+
+    /// The time of a field; `None` if the field says that there is none.
+    ///
+    /// # Errors
+    /// If it says neither.
+    #[inline]
+    pub fn time(&self, field: Field) -> Result<Option<Timestamp>, ParseError> {
+        match Timestamp::usual(self.bytes(field)) {
+            Some(time) => Ok(Some(time)),
+            None => self.any_time(field),
+        }
+    }
+
+    #[inline(never)]
+    fn any_time(&self, field: Field) -> Result<Option<Timestamp>, ParseError> {
+        Timestamp::from_slurm(self.get(field))
     }
 
     #[inline]
@@ -53,8 +80,9 @@ impl<'a> Row<'a> {
     #[inline]
     pub fn place(&self, place: usize) -> Option<std::ops::Range<usize>> {
         let end = *self.ends.get(place)? as usize;
-        let start = match place.checked_sub(1) {
-            Some(before) => *self.ends.get(before)? as usize + 1,
+        // Before the first there is none, as there is none behind the last: one comparison for both.
+        let start = match self.ends.get(place.wrapping_sub(1)) {
+            Some(before) => *before as usize + 1,
             None => self.start,
         };
         Some(start..end)
@@ -104,7 +132,8 @@ mod tests {
         let row = ends(whole);
         let row = Row::new(&layout, whole, 0, &row).unwrap();
         assert_eq!(row.get(Field::JobName), "a name\nof two lines");
-        assert_eq!(row.get(Field::State), "");
+        assert_eq!(row.bytes(Field::JobName), b"a name\nof two lines");
+        assert_eq!((row.get(Field::State), row.bytes(Field::State)), ("", &b""[..]));
         assert_eq!(row.id(), ("7", Some("batch")));
         for text in ["7\x1fname\x1f8", "7\x1fname", "7\x1fa\x1fb\x1f7", "\x1f\x1f", ""] {
             assert!(Row::new(&layout, text, 0, &ends(text)).is_none(), "{text:?}");
