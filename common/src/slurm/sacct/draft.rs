@@ -44,7 +44,8 @@ impl<'a> Draft<'a> {
         let submit = row.time(Field::Submit).and_then(|time| time.ok_or_else(none));
         let submit = submit.map_err(|error| must(Field::Submit, error))?;
         let mut odd = Oddities(Vec::new());
-        let state = JobState::from(row.get(Field::State));
+        let state_text = row.get(Field::State);
+        let state = JobState::from(state_text);
         let end = odd.time(row, Field::End);
         let node_count = odd.number(row, Field::AllocNodes);
         // Of a job without nodes sacct says how many CPUs it asked for: it was given none.
@@ -91,7 +92,7 @@ impl<'a> Draft<'a> {
                 },
                 state: match &state {
                     JobState::Cancelled { .. } => "CANCELLED".into(),
-                    _ => row.get(Field::State).into(),
+                    _ => state_text.into(),
                 },
                 exit_code,
                 exit_signal,

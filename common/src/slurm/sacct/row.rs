@@ -26,9 +26,9 @@ impl<'a> Row<'a> {
             return None;
         }
         let row = Row { layout, text, start, ends };
-        let id = row.at(layout.place(Field::JobIdRaw)?)?;
-        let last = row.at(ends.len().checked_sub(1)?)?;
-        (!id.is_empty() && same(id.as_bytes(), last.as_bytes())).then_some(row)
+        let bytes = |place| text.as_bytes().get(row.place(place)?);
+        let (id, last) = (bytes(layout.near(Field::JobIdRaw))?, bytes(ends.len().checked_sub(1)?)?);
+        (!id.is_empty() && same(id, last)).then_some(row)
     }
 
     /// The row for which [`Row::new`] was asked before.
