@@ -353,3 +353,50 @@ fn time_limits_and_exit_codes() {
         assert_eq!(own(&fields, |run| run.time_limit_use()), None, "{text:?}");
     }
 }
+
+#[test]
+fn a_run_is_the_same_in_whatever_words_its_rows_tell_it() {
+    // What nearly all rows say is read in quick ways of its own.
+    let usual: &[(Field, &str)] = &[
+        (Field::AllocTres, "billing=4,cpu=4,gres/gpu:a100=2,gres/gpu=2,mem=16384M,node=1"),
+        (Field::ReqMem, "8192M"),
+        (Field::Timelimit, "90"),
+        (Field::Elapsed, "714"),
+        (Field::User, "user107"),
+        (Field::Uid, "20107"),
+        (Field::TotalCpu, "02:17.926"),
+        (Field::Energy, "0"),
+    ];
+    let step: &[(Field, &str)] = &[
+        (Field::TotalCpu, "1-05:23:59"),
+        (Field::TresUsageInTot, "cpu=1-05:23:59,energy=0,fs/disk=12,mem=4096,pages=0,vmem=1"),
+        (Field::TresUsageOutTot, "energy=0,fs/disk=7"),
+    ];
+    let other: &[(Field, &str)] = &[
+        (Field::AllocTres, "node=1,mem=16G,gres/gpu=2,gres/gpu:a100=2,cpu=4,billing=4"),
+        (Field::ReqMem, "8.00G"),
+        (Field::Timelimit, "01:30:00"),
+        (Field::Elapsed, "0000000714"),
+        (Field::User, "user107"),
+        (Field::Uid, "0000020107"),
+        (Field::TotalCpu, "00:02:17.926"),
+        (Field::Energy, "18446744073709551614"),
+    ];
+    let other_step: &[(Field, &str)] = &[
+        (Field::TotalCpu, "29:23:59"),
+        (Field::TresUsageInTot, "mem=4K,fs/disk=12"),
+        (Field::TresUsageOutTot, "fs/disk=7,energy=0"),
+    ];
+    let told = |rows: &[&[(Field, &str)]]| {
+        look(rows, |run, oddities| {
+            assert!(oddities.is_empty(), "{oddities:?}");
+            assert_eq!(
+                (run.billing, run.gpus, run.gpu_types.as_ref()),
+                (Some(4), Some(2), "a100=2")
+            );
+            format!("{run:?}")
+        })
+    };
+    assert_eq!(told(&[usual]), told(&[other]));
+    assert_eq!(told(&[usual, step]), told(&[other, other_step]));
+}
