@@ -180,6 +180,10 @@ pub struct Stretch {
     pub way: Way,
     /// Whether they are figures.
     pub are_figures: bool,
+    /// Whether one that is looked at is the run's own, unless more is found of it.
+    pub is_own: bool,
+    /// What may be known of one that is looked at in the row of a step.
+    pub known: Known,
 }
 
 impl Stretch {
@@ -267,7 +271,11 @@ fn stretches(
         match stretches.last_mut().filter(|last| goes_on(last)) {
             Some(last) => last.last = place,
             None => {
-                stretches.push(Stretch { first: place, last: place, phrase, way, are_figures });
+                let known = known(*field);
+                let is_own =
+                    OWN.contains(field) || known == Known::Given && phrase == Phrase::Steps;
+                let (first, last) = (place, place);
+                stretches.push(Stretch { first, last, phrase, way, are_figures, is_own, known });
             }
         }
     }
@@ -305,7 +313,7 @@ pub struct Places {
     pub(super) shown: Option<usize>,
     submit: Option<usize>,
     pub(super) start: Option<usize>,
-    end: Option<usize>,
+    pub(super) end: Option<usize>,
     pub(super) given: Option<usize>,
     pub(super) cpu: Option<usize>,
     pub(super) memory: Option<usize>,
@@ -313,8 +321,6 @@ pub struct Places {
     pub(super) phrases: Vec<Phrase>,
     /// Of each place what may be known of it in the row of a step.
     known: Vec<Known>,
-    /// Of each place whether it is mostly the run's own.
-    own: Vec<bool>,
     /// Of each place whether it is a figure.
     figures: Vec<bool>,
     /// Of each place whether, in a job's own row, it may repeat what stands to its left.
@@ -345,7 +351,6 @@ impl Places {
             memory: layout.place(Field::MaxRss),
             phrases: fields.iter().map(|field| phrase(*field)).collect(),
             known: fields.iter().map(|field| known(*field)).collect(),
-            own: each(OWN),
             figures: each(FIGURES),
             repeating: each(REPEATING),
             job: stretches(fields, phrase, way_of_job),
@@ -361,10 +366,6 @@ impl Places {
 
     pub(super) fn known(&self, place: usize) -> Known {
         self.known.get(place).copied().unwrap_or(Known::Nothing)
-    }
-
-    pub(super) fn is_own(&self, place: usize) -> bool {
-        self.own.get(place).is_some_and(|own| *own)
     }
 
     pub(super) fn is_figure(&self, place: usize) -> bool {

@@ -6,9 +6,10 @@ use steward_common::alike::{behind, same};
 use steward_common::slurm::number::digits;
 use steward_common::slurm::sacct::{DELIMITER, Row};
 use steward_common::slurm::tres::comma;
+use wide::u8x16;
 
 use super::figures::pack;
-use super::places::{Known, Places, Way};
+use super::places::{Known, Places, Stretch, Way};
 use super::{ABOVE, FIRST, KEY, LEFT, NONE, OWN, PHRASES, Phrases, ROW, WROTE};
 use crate::archive::raw::Key;
 
@@ -54,6 +55,10 @@ pub fn write<'r>(
     let Scratch { phrases, figures, packed, is_packed } = scratch;
     let before = own.len();
     figures.clear();
+    if lacks_times(bytes, rows.clone(), places) {
+        *is_packed = false;
+        return rows_into(own, None, phrases, bytes, rows, key, places);
+    }
     if !rows_into(own, Some(figures), phrases, bytes, rows.clone(), key, places) {
         return false;
     }
@@ -63,6 +68,16 @@ pub fn write<'r>(
         return rows_into(own, None, phrases, bytes, rows, key, places);
     }
     true
+}
+
+/// Whether the job's own row has a word for the time when it began or ended, as one has that did not
+/// start or still runs. Then its figures cannot be packed, and need not be written to find that out.
+fn lacks_times<'r>(bytes: &[u8], mut rows: impl Iterator<Item = Row<'r>>, places: &Places) -> bool {
+    let Some(first) = rows.next() else { return false };
+    let line = Line::of(bytes, &first);
+    [places.start, places.end]
+        .into_iter()
+        .any(|place| line.at(place).first().is_some_and(u8::is_ascii_alphabetic))
 }
 
 /// Writes the rows, their figures apart if there is a place for them.
@@ -77,20 +92,36 @@ fn rows_into<'r>(
 ) -> bool {
     phrases.iter_mut().for_each(Vec::clear);
     let Some(first) = rows.next() else { return false };
-    let mut writing = Writing { own, figures, bytes, key, places, first };
-    writing.first(phrases);
+    let own_row = Line::of(bytes, &first);
+    let job = Job {
+        start: first.span().start,
+        shown: own_row.at(places.shown),
+        start_time: own_row.at(places.start),
+        given: own_row.at(places.given),
+    };
+    let mut writing = Writing { own, figures, bytes, key, places, job };
+    writing.first(own_row, phrases);
     let [.., steps] = phrases;
     // Steps have the job's number in their ids, if it is the one that the key has.
-    let id = writing.at(&first, places.id);
+    let id = own_row.at(places.id);
     let id = (key.job.is_some() && number(id) == key.job.map(i64::from)).then_some(id);
     let mut above = first;
     for row in rows {
-        let step = id.and_then(|id| behind(writing.at(&row, places.id), id));
+        let step = id.and_then(|id| behind(Line::of(bytes, &row).at(places.id), id));
         let step = step.and_then(|step| step.strip_prefix(b"."));
         writing.step(&row, &above, step.filter(|step| !step.is_empty()), steps);
         above = row;
     }
     true
+}
+
+/// What the job's own row says of what rows of steps repeat.
+struct Job<'w> {
+    /// Where the row begins.
+    start: usize,
+    shown: &'w [u8],
+    start_time: &'w [u8],
+    given: &'w [u8],
 }
 
 /// A run while it is written.
@@ -101,31 +132,12 @@ struct Writing<'w> {
     bytes: &'w [u8],
     key: &'w Key<'w>,
     places: &'w Places,
-    /// The job's own row.
-    first: Row<'w>,
+    job: Job<'w>,
 }
 
 impl<'w> Writing<'w> {
-    #[inline]
-    fn text(&self, part: Range<usize>) -> &'w [u8] {
-        self.bytes.get(part).unwrap_or_default()
-    }
-
-    /// What a row says at a place.
-    fn at(&self, row: &Row<'_>, place: Option<usize>) -> &'w [u8] {
-        place.and_then(|place| row.place(place)).map_or(&[], |part| self.text(part))
-    }
-
-    /// What fields say, with the delimiter behind each: that before the closing id comes last.
-    #[inline]
-    fn with_delimiter(&self, part: Range<usize>) -> &'w [u8] {
-        self.bytes.get(part.start..part.end + 1).unwrap_or_default()
-    }
-
     /// Writes the job's own row.
-    fn first(&mut self, phrases: &mut [Vec<u8>; PHRASES]) {
-        let row = self.first;
-        let mut line = Line::of(self.bytes, &row);
+    fn first(&mut self, mut line: Line<'w>, phrases: &mut [Vec<u8>; PHRASES]) {
         for stretch in &self.places.job {
             let end = line.end_of(stretch.last);
             let Some(phrase) = phrases.get_mut(stretch.phrase as usize) else { continue };
@@ -135,26 +147,26 @@ impl<'w> Writing<'w> {
                     mark(phrase, OWN, stretch.count());
                     line.put(end, self.own(stretch.are_figures));
                 }
-                Way::Look => self.look(&row, stretch.first, line.next..end, phrase),
+                Way::Look => self.look(&line, end, stretch, phrase),
             }
             line.next = end + 1;
         }
     }
 
-    fn look(&mut self, row: &Row<'_>, place: usize, field: Range<usize>, phrase: &mut Vec<u8>) {
-        let text = self.text(field.clone());
+    #[inline]
+    fn look(&mut self, line: &Line<'w>, end: usize, stretch: &Stretch, phrase: &mut Vec<u8>) {
+        let (text, place) = (line.text(end), stretch.last);
         if text.is_empty() {
             phrase.push(DELIMITER);
-        } else if self.places.repeats(place) && same(self.at(row, place.checked_sub(1)), text) {
+        } else if self.places.repeats(place) && line.is_left(end, place) {
             mark(phrase, LEFT, 1);
         } else if self.places.said(self.key, place).is_some_and(|said| number(text) == Some(said)) {
             mark(phrase, KEY, 1);
-        } else if self.places.is_own(place) {
+        } else if stretch.is_own {
             mark(phrase, OWN, 1);
-            let (text, is_figure) = (self.with_delimiter(field), self.places.is_figure(place));
-            self.own(is_figure).extend_from_slice(text);
+            line.put(end, self.own(stretch.are_figures));
         } else {
-            phrase.extend_from_slice(self.with_delimiter(field));
+            line.put(end, phrase);
         }
     }
 
@@ -168,9 +180,9 @@ impl<'w> Writing<'w> {
     }
 
     /// Writes the row of a step, of which this is the name, below another one.
-    fn step(&mut self, row: &Row<'_>, above: &Row<'_>, step: Option<&[u8]>, steps: &mut Vec<u8>) {
+    fn step(&mut self, row: &Row<'w>, above: &Row<'w>, step: Option<&[u8]>, steps: &mut Vec<u8>) {
         let places = self.places;
-        let is_below_job = above.span().start == self.first.span().start;
+        let is_below_job = above.span().start == self.job.start;
         let bundles = if is_below_job { &places.below_job } else { &places.below_step };
         let mut line = Line::of(self.bytes, row);
         let mut above = Line::of(self.bytes, above);
@@ -188,7 +200,7 @@ impl<'w> Writing<'w> {
                     continue;
                 }
             }
-            let stretch = bundle.stretch;
+            let stretch = &bundle.stretch;
             let (end, end_above) = (line.end_of(stretch.last), above.end_of(stretch.last));
             match stretch.way {
                 Way::Phrase => line.put(end, steps),
@@ -198,7 +210,7 @@ impl<'w> Writing<'w> {
                 }
                 Way::Look if end == line.next => steps.push(DELIMITER),
                 Way::Look if line.is_alike(end, &above, end_above) => mark(steps, ABOVE, 1),
-                Way::Look => self.field(row, stretch.last, line.text(end), step, steps),
+                Way::Look => self.field(&line, end, stretch, step, steps),
             }
             line.next = end + 1;
             above.next = end_above + 1;
@@ -206,22 +218,19 @@ impl<'w> Writing<'w> {
         steps.push(ROW);
     }
 
-    /// Writes a field of a step that says something, and not what the one above says. The delimiter
-    /// stands behind it.
+    /// Writes the next field of a step, which says something, and not what the one above says.
     #[inline]
     fn field(
         &mut self,
-        row: &Row<'_>,
-        place: usize,
-        field: &[u8],
+        line: &Line<'w>,
+        end: usize,
+        stretch: &Stretch,
         step: Option<&[u8]>,
         steps: &mut Vec<u8>,
     ) {
-        let text = field.strip_suffix(&[DELIMITER]).unwrap_or(field);
-        let first = |place: Option<usize>| self.at(&self.first, place);
-        let is_left = || same(text, self.at(row, place.checked_sub(1)));
-        let known = self.places.known(place);
-        let found = match known {
+        let text = || line.text(end);
+        let is_left = || line.is_left(end, stretch.last);
+        let found = match stretch.known {
             Known::Nothing => None,
             Known::Id => match step {
                 Some(step) => {
@@ -234,54 +243,139 @@ impl<'w> Writing<'w> {
             Known::Left => is_left().then_some(LEFT),
             Known::Shown if is_left() => Some(LEFT),
             Known::Shown => {
-                let rest = behind(text, first(self.places.shown));
+                let rest = behind(text(), self.job.shown);
                 let rest = rest.and_then(|rest| rest.strip_prefix(b"."));
                 rest.zip(step).filter(|(rest, step)| same(rest, step)).map(|_| KEY)
             }
-            Known::Submit => same(text, first(self.places.start)).then_some(KEY),
+            Known::Submit => same(text(), self.job.start_time).then_some(KEY),
+            Known::Given if same(text(), self.job.given) => Some(FIRST),
             Known::Given => {
-                let given = first(self.places.given);
-                let billed = same(text, given).then_some(FIRST);
-                let is_rest = |rest: &&[u8]| same(rest, text);
-                billed.or_else(|| without_billing(given).filter(is_rest).map(|_| KEY))
+                let is_rest = |rest: &&[u8]| same(rest, text());
+                without_billing(self.job.given).filter(is_rest).map(|_| KEY)
             }
-            Known::Name => step.filter(|step| same(step, text)).map(|_| KEY),
+            Known::Name => step.filter(|step| same(step, text())).map(|_| KEY),
             Known::Used if is_left() => Some(LEFT),
-            Known::Used => {
-                let cpu = self.at(row, self.places.cpu);
-                let memory = self.at(row, self.places.memory);
-                usage(text).map(|figures| {
-                    put_usage(self.own(true), figures, cpu, memory);
-                    KEY
-                })
-            }
+            Known::Used => self.used(line, end).then_some(KEY),
             Known::Wrote => {
-                let figure = field.strip_prefix(WROTE).filter(|figure| comma(figure).is_none());
+                let figure = text().strip_prefix(WROTE).filter(|figure| comma(figure).is_none());
                 figure.map(|figure| {
-                    self.own(true).extend_from_slice(figure);
+                    put::<FIGURE>(self.bytes, end - figure.len()..end + 1, self.own(true));
                     KEY
                 })
             }
         };
         if let Some(found) = found {
             mark(steps, found, 1);
-        } else if self.places.is_own(place) || known == Known::Given {
+        } else if stretch.is_own {
             mark(steps, OWN, 1);
-            let is_figure = self.places.is_figure(place);
-            self.own(is_figure).extend_from_slice(field);
+            line.put(end, self.own(stretch.are_figures));
         } else {
-            steps.extend_from_slice(field);
+            line.put(end, steps);
         }
+    }
+
+    /// Writes the figures of a list, if it is the usual one of what a step used, that other fields of
+    /// the row do not say. Its own memory is said only if it is another; virtual memory is empty if it
+    /// is as much.
+    fn used(&mut self, line: &Line<'w>, end: usize) -> bool {
+        let list = self.bytes.get(line.next..).unwrap_or_default();
+        let Some([used, disk, peak, pages, virtual_memory]) = usage(list, end - line.next) else {
+            return false;
+        };
+        let cpu = line.at(self.places.cpu);
+        let memory = line.at(self.places.memory);
+        let own = self.own(true);
+        if same(used.said(), cpu) {
+            own.push(b',')
+        } else {
+            used.put(own)
+        }
+        disk.put(own);
+        if !same(peak.said(), memory) {
+            peak.put(own);
+        }
+        pages.put(own);
+        let is_as_much = same(virtual_memory.said(), peak.said());
+        if is_as_much {
+            own.push(DELIMITER)
+        } else {
+            virtual_memory.put(own)
+        }
+        true
     }
 }
 
-/// Bytes that are copied together.
+/// Bytes of fields that are copied together.
 const TOGETHER: usize = 48;
 
+/// Bytes of fields that are compared together.
+const COMPARED: usize = 32;
+
+/// Bytes of a figure that are copied together.
+const FIGURE: usize = 16;
+
+/// A part of a text. Asked for in two steps, of which each is but one comparison.
+#[inline]
+fn part(bytes: &[u8], at: Range<usize>) -> &[u8] {
+    let length = at.end.wrapping_sub(at.start);
+    let part = bytes.get(at.start..).and_then(|rest| rest.get(..length));
+    // A branch, where `unwrap_or_default` would have both outcomes worked out and one chosen.
+    part.unwrap_or_else(nothing)
+}
+
+/// What stands where there is nothing: no row has such places.
+#[cold]
+#[inline(never)]
+fn nothing<'b>() -> &'b [u8] {
+    &[]
+}
+
+/// Appends a part of a text. For as few bytes as most parts have, to copy more than are needed takes
+/// less time than to copy so many.
+#[inline]
+fn put<const FEW: usize>(bytes: &[u8], at: Range<usize>, out: &mut Vec<u8>) {
+    let length = at.end.wrapping_sub(at.start);
+    match bytes.get(at.start..).and_then(<[u8]>::first_chunk::<FEW>) {
+        Some(bytes) if length <= FEW => {
+            let behind = out.len() + length;
+            out.extend_from_slice(bytes);
+            out.truncate(behind);
+        }
+        _ => out.extend_from_slice(part(bytes, at)),
+    }
+}
+
+/// Whether so many bytes are the same from two places on.
+#[inline]
+fn is_same(bytes: &[u8], one: usize, other: usize, length: usize) -> bool {
+    let few = |start: usize| bytes.get(start..).and_then(<[u8]>::first_chunk::<COMPARED>);
+    if length <= COMPARED
+        && let (Some(one), Some(other)) = (few(one), few(other))
+    {
+        let ([one, one_more], _) = one.as_chunks() else { return false };
+        let ([other, other_more], _) = other.as_chunks() else { return false };
+        let are_same = |one: &[u8; 16], other: &[u8; 16]| {
+            u8x16::new(*one).simd_eq(u8x16::new(*other)).to_bitmask()
+        };
+        let same = are_same(one, other) | are_same(one_more, other_more) << 16;
+        return same.trailing_ones() as usize >= length;
+    }
+    is_long_same(part(bytes, one..one + length), part(bytes, other..other + length))
+}
+
+/// Not written out for each caller.
+#[inline(never)]
+fn is_long_same(one: &[u8], other: &[u8]) -> bool {
+    same(one, other)
+}
+
 /// A row that is gone through from the front.
+#[derive(Clone, Copy)]
 struct Line<'b> {
     bytes: &'b [u8],
     ends: &'b [u32],
+    /// Where the row begins.
+    start: usize,
     /// Where the next field begins.
     next: usize,
 }
@@ -289,7 +383,8 @@ struct Line<'b> {
 impl<'b> Line<'b> {
     #[inline]
     fn of(bytes: &'b [u8], row: &Row<'b>) -> Line<'b> {
-        Line { bytes, ends: row.ends(), next: row.span().start }
+        let start = row.span().start;
+        Line { bytes, ends: row.ends(), start, next: start }
     }
 
     /// Where the field at a place ends.
@@ -298,32 +393,40 @@ impl<'b> Line<'b> {
         self.ends.get(place).map_or(0, |end| *end as usize)
     }
 
-    /// What the next fields say up to that end, with the delimiter behind them.
+    /// What the row says at a place.
+    #[inline]
+    fn at(&self, place: Option<usize>) -> &'b [u8] {
+        let Some(place) = place else { return &[] };
+        let start = place.checked_sub(1).map_or(self.start, |before| self.end_of(before) + 1);
+        part(self.bytes, start..self.end_of(place))
+    }
+
+    /// Whether the next field, which is at this place, says the same as the one to its left.
+    #[inline]
+    fn is_left(&self, end: usize, place: usize) -> bool {
+        let start = place.checked_sub(2).map_or(self.start, |before| self.end_of(before) + 1);
+        let length = end.wrapping_sub(self.next);
+        start + length + 1 == self.next && is_same(self.bytes, start, self.next, length)
+    }
+
+    /// What the next fields say up to that end.
     #[inline]
     fn text(&self, end: usize) -> &'b [u8] {
-        self.bytes.get(self.next..end + 1).unwrap_or_default()
+        part(self.bytes, self.next..end)
     }
 
     /// Whether the next fields, up to their ends, are the same in two rows. Most are not as long.
     #[inline]
     fn is_alike(&self, end: usize, other: &Line<'_>, end_of_other: usize) -> bool {
-        end.wrapping_sub(self.next) == end_of_other.wrapping_sub(other.next)
-            && same(self.text(end), other.text(end_of_other))
+        let length = end.wrapping_sub(self.next);
+        length == end_of_other.wrapping_sub(other.next)
+            && is_same(self.bytes, self.next, other.next, length)
     }
 
-    /// Appends what the next fields say up to that end, with the delimiter behind them. For as few
-    /// bytes as most have, to copy more than are needed takes less time than to copy so many.
+    /// Appends what the next fields say up to that end, with the delimiter behind them.
     #[inline]
     fn put(&self, end: usize, out: &mut Vec<u8>) {
-        let length = (end + 1).wrapping_sub(self.next);
-        match self.bytes.get(self.next..).and_then(<[u8]>::first_chunk::<TOGETHER>) {
-            Some(bytes) if length <= TOGETHER => {
-                let behind = out.len() + length;
-                out.extend_from_slice(bytes);
-                out.truncate(behind);
-            }
-            _ => out.extend_from_slice(self.text(end)),
-        }
+        put::<TOGETHER>(self.bytes, self.next..end + 1, out);
     }
 }
 
@@ -349,38 +452,86 @@ fn number(text: &[u8]) -> Option<i64> {
 /// What a job was given without what it is billed: that is what its batch step was given.
 pub(super) fn without_billing(given: &[u8]) -> Option<&[u8]> {
     let rest = given.strip_prefix(b"billing=")?;
-    let comma = rest.iter().position(|byte| *byte == b',')?;
-    rest.get(comma + 1..)
+    rest.get(comma(rest)? + 1..)
 }
 
-/// Writes the figures of a usual list that `cpu` and `memory`, of the same row, do not say. Its own
-/// memory is said only if it is another; virtual memory is empty if it is as much.
-fn put_usage(own: &mut Vec<u8>, figures: [&[u8]; 5], cpu: &[u8], memory: &[u8]) {
-    let [used, disk, peak, pages, virtual_memory] = figures;
-    let mut put = |figure: &[u8], end: u8| {
-        own.extend_from_slice(figure);
-        own.push(end);
-    };
-    put(if same(used, cpu) { b"" } else { used }, b',');
-    put(disk, b',');
-    if !same(peak, memory) {
-        put(peak, b',');
-    }
-    put(pages, b',');
-    put(if same(virtual_memory, peak) { b"" } else { virtual_memory }, DELIMITER);
+/// A figure of a list, and what follows in the text.
+#[derive(Clone, Copy)]
+struct Figure<'b> {
+    text: &'b [u8],
+    length: usize,
 }
 
-/// The figures of a list of what a step used that is `cpu=…,energy=0,fs/disk=…,mem=…,pages=…,vmem=…`;
-/// `None` if it is another.
-fn usage(list: &[u8]) -> Option<[&[u8]; 5]> {
-    fn figure(text: &[u8]) -> Option<(&[u8], &[u8])> {
-        text.split_at_checked(comma(text)?).filter(|(figure, _)| !figure.is_empty())
+impl<'b> Figure<'b> {
+    /// The figure that begins behind this word, and what follows behind it: it ends at a comma.
+    #[inline]
+    fn behind<const N: usize>(
+        text: &'b [u8],
+        word: &'static [u8; N],
+    ) -> Option<(Figure<'b>, &'b [u8])> {
+        let (head, text) = text.split_first_chunk::<N>()?;
+        let length = if head == word { comma_in(text)? } else { 0 };
+        let rest = text.get(length..)?;
+        (length > 0).then_some((Figure { text, length }, rest))
     }
-    let (cpu, rest) = figure(list.strip_prefix(b"cpu=")?)?;
-    let (disk, rest) = figure(rest.strip_prefix(b",energy=0,fs/disk=")?)?;
-    let (memory, rest) = figure(rest.strip_prefix(b",mem=")?)?;
-    let (pages, rest) = figure(rest.strip_prefix(b",pages=")?)?;
-    let virtual_memory = rest.strip_prefix(b",vmem=")?;
-    let is_usual = !virtual_memory.is_empty() && comma(virtual_memory).is_none();
+
+    #[inline]
+    fn said(&self) -> &'b [u8] {
+        part(self.text, 0..self.length)
+    }
+
+    #[inline]
+    fn has_comma(&self) -> bool {
+        match commas(self.text) {
+            Some(commas) if self.length <= FIGURE => {
+                (commas.trailing_zeros() as usize) < self.length
+            }
+            _ => far_comma(self.said()).is_some(),
+        }
+    }
+
+    /// Appends it with the comma or the delimiter behind it.
+    #[inline]
+    fn put(&self, out: &mut Vec<u8>) {
+        put::<FIGURE>(self.text, 0..self.length + 1, out);
+    }
+}
+
+/// The figures of a list of what a step used, which is so long and is
+/// `cpu=…,energy=0,fs/disk=…,mem=…,pages=…,vmem=…`; `None` if it is another.
+#[inline]
+fn usage(list: &[u8], length: usize) -> Option<[Figure<'_>; 5]> {
+    let (cpu, rest) = Figure::behind(list, b"cpu=")?;
+    let (disk, rest) = Figure::behind(rest, b",energy=0,fs/disk=")?;
+    let (memory, rest) = Figure::behind(rest, b",mem=")?;
+    let (pages, rest) = Figure::behind(rest, b",pages=")?;
+    let (word, text) = rest.split_first_chunk()?;
+    // If one of them stood behind the end of the list, nothing is left of it here.
+    let length = length.checked_sub(list.len() - text.len())?;
+    let virtual_memory = Figure { text, length };
+    let is_usual = word == b",vmem=" && length > 0 && !virtual_memory.has_comma();
     is_usual.then_some([cpu, disk, memory, pages, virtual_memory])
+}
+
+/// Where the first comma is. It mostly is near.
+#[inline]
+fn comma_in(text: &[u8]) -> Option<usize> {
+    match commas(text) {
+        Some(commas) if commas != 0 => Some(commas.trailing_zeros() as usize),
+        _ => far_comma(text),
+    }
+}
+
+/// Where commas are in as many bytes as most figures have, the first byte's bit lowest.
+#[inline]
+fn commas(text: &[u8]) -> Option<u32> {
+    let few = text.first_chunk::<FIGURE>()?;
+    Some(u8x16::new(*few).simd_eq(u8x16::splat(b',')).to_bitmask())
+}
+
+/// Not written out for each caller.
+#[cold]
+#[inline(never)]
+fn far_comma(text: &[u8]) -> Option<usize> {
+    comma(text)
 }
