@@ -4,13 +4,13 @@
 //! little.
 
 use steward_common::slurm::sacct::DELIMITER;
-use wide::u8x16;
+use wide::{i16x8, u8x16};
 
 /// The characters. The lower half of each is its place here.
 const CHARACTERS: &[u8; 16] = b"0123456789:K,-.\x1f";
 
 /// Characters that are packed together.
-const TOGETHER: usize = 16;
+const TOGETHER: usize = 32;
 
 /// Puts the packed text in place of what is in `out`; behind an odd number of characters there is a
 /// delimiter more. `false` if the text has another character, and then `out` is of no use. The text
@@ -25,12 +25,9 @@ pub fn pack(text: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
     let (texts, _) = text.as_chunks::<TOGETHER>();
     let (places, _) = out.as_chunks_mut::<{ TOGETHER / 2 }>();
     for (text, place) in texts.iter().zip(places) {
-        are_characters &= characters(u8x16::new(*text));
-        let (text, _) = text.as_chunks();
-        let (place, _) = place.as_chunks_mut();
-        for (eight, four) in text.iter().zip(place) {
-            *four = halves(u64::from_le_bytes(*eight)).to_le_bytes();
-        }
+        let ([one, other], _) = text.as_chunks() else { continue };
+        are_characters &= characters(u8x16::new(*one)) & characters(u8x16::new(*other));
+        *place = u8x16::narrow_i16x8(halves(one), halves(other)).to_array();
     }
     out.truncate(length);
     are_characters.to_bitmask() == u32::from(u16::MAX)
@@ -47,13 +44,14 @@ fn characters(bytes: u8x16) -> u8x16 {
     is_from(b'0', b':') | is_from(b',', b'.') | is(DELIMITER) | is(b'K')
 }
 
-/// The lower halves of eight bytes.
+/// The lower halves of two bytes each, put together.
 #[inline]
-fn halves(bytes: u64) -> u32 {
-    let twos = bytes & 0x0f0f_0f0f_0f0f_0f0f;
-    let fours = (twos | twos >> 4) & 0x00ff_00ff_00ff_00ff;
-    let eights = (fours | fours >> 8) & 0x0000_ffff_0000_ffff;
-    (eights | eights >> 16) as u32
+fn halves(bytes: &[u8; 16]) -> i16x8 {
+    let (twos, _) = bytes.as_chunks();
+    let [a, b, c, d, e, f, g, h] = twos else { return i16x8::ZERO };
+    let twos = i16x8::new([a, b, c, d, e, f, g, h].map(|two| i16::from_le_bytes(*two)));
+    let twos = twos & i16x8::splat(0x0f0f);
+    (twos | twos >> 4) & i16x8::splat(0x00ff)
 }
 
 /// The text that was packed.

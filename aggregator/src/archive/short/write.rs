@@ -184,13 +184,15 @@ impl<'w> Writing<'w> {
         let places = self.places;
         let is_below_job = above.span().start == self.job.start;
         let bundles = if is_below_job { &places.below_job } else { &places.below_step };
-        let mut line = Line::of(self.bytes, row);
-        let mut above = Line::of(self.bytes, above);
+        // Of one length, so that a place that is in the one is in the other, too.
+        let width = row.ends().len().min(above.ends().len());
+        let mut line = Line::of(self.bytes, row).of_width(width);
+        let mut above = Line::of(self.bytes, above).of_width(width);
         let mut rest = bundles.as_slice();
         while let Some((bundle, others)) = rest.split_first() {
             rest = others;
             if bundle.stretches > 1 {
-                let (end, end_above) = (line.end_of(bundle.last), above.end_of(bundle.last));
+                let (end, end_above) = line.ends_of(&above, bundle.last);
                 // As many fields, and the same bytes: each is the same.
                 if line.is_alike(end, &above, end_above) {
                     mark(steps, ABOVE, bundle.count);
@@ -201,16 +203,20 @@ impl<'w> Writing<'w> {
                 }
             }
             let stretch = &bundle.stretch;
-            let (end, end_above) = (line.end_of(stretch.last), above.end_of(stretch.last));
-            match stretch.way {
-                Way::Phrase => line.put(end, steps),
-                Way::Own => {
-                    mark(steps, OWN, stretch.count());
-                    line.put(end, self.own(stretch.are_figures));
+            let (end, end_above) = line.ends_of(&above, stretch.last);
+            if stretch.way == Way::Look {
+                if end == line.next {
+                    steps.push(DELIMITER);
+                } else if line.is_alike(end, &above, end_above) {
+                    mark(steps, ABOVE, 1);
+                } else {
+                    self.field(&line, end, stretch, step, steps);
                 }
-                Way::Look if end == line.next => steps.push(DELIMITER),
-                Way::Look if line.is_alike(end, &above, end_above) => mark(steps, ABOVE, 1),
-                Way::Look => self.field(&line, end, stretch, step, steps),
+            } else if stretch.way == Way::Phrase {
+                line.put(end, steps);
+            } else {
+                mark(steps, OWN, stretch.count());
+                line.put(end, self.own(stretch.are_figures));
             }
             line.next = end + 1;
             above.next = end_above + 1;
@@ -235,8 +241,7 @@ impl<'w> Writing<'w> {
             Known::Id => match step {
                 Some(step) => {
                     steps.push(KEY);
-                    steps.extend_from_slice(step);
-                    return steps.push(DELIMITER);
+                    return put::<FIGURE>(self.bytes, end - step.len()..end + 1, steps);
                 }
                 None => None,
             },
@@ -391,6 +396,20 @@ impl<'b> Line<'b> {
     #[inline]
     fn end_of(&self, place: usize) -> usize {
         self.ends.get(place).map_or(0, |end| *end as usize)
+    }
+
+    #[inline]
+    fn of_width(self, width: usize) -> Line<'b> {
+        Line { ends: self.ends.get(..width).unwrap_or_default(), ..self }
+    }
+
+    /// Where the fields at a place end, here and in another row.
+    #[inline]
+    fn ends_of(&self, other: &Line<'_>, place: usize) -> (usize, usize) {
+        match (self.ends.get(place), other.ends.get(place)) {
+            (Some(end), Some(other)) => (*end as usize, *other as usize),
+            _ => (0, 0),
+        }
     }
 
     /// What the row says at a place.
