@@ -15,10 +15,12 @@
 //! so runs can be read, and forgotten, by themselves.
 
 mod figures;
+mod line;
 pub mod places;
 mod read;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod write;
 
 pub use places::{Known, Places};

@@ -364,3 +364,47 @@ fn what_else_a_step_wrote_is_no_figure() {
     let (phrases, text) = there_and_back_of(&layout, &rows).unwrap();
     assert!(phrases[3].contains('\x1a') && text.contains(wrote), "{phrases:?} {text:?}");
 }
+
+#[test]
+fn figures_of_a_job_without_a_time_stand_in_its_text_with_or_without_steps() {
+    let layout = Layout::new(|_| true);
+    let time = "1792195206";
+    for (start, end) in [("None", "Unknown"), (time, "Unknown"), ("Unknown", time), (time, time)] {
+        let said = [(Field::Start, start), (Field::End, end), (Field::TotalCpu, "01:02.003")];
+        for ids in [&["70"][..], &["70", "70.batch"], &["70", "70.batch", "70.0"]] {
+            let rows: Vec<String> = ids.iter().map(|id| full_row(id, &said)).collect();
+            let (_, own) = there_and_back_of(&layout, &rows).unwrap();
+            let is_packed = start == time && end == time;
+            // Words that are empty, the time limit and the nodes, stand between figures only there.
+            let between = if is_packed { "" } else { "\x1f\x1f" };
+            let expected = format!("{start}\x1f{end}\x1f\x1f{between}01:02.003\x1f");
+            assert!(own.starts_with(&expected), "{own:?}");
+        }
+    }
+}
+
+/// What a list is cut into must not depend on whether much or nothing stands behind it, nor on how long
+/// its figures are.
+#[test]
+fn lists_of_what_was_used_are_cut_in_the_same_way_wherever_they_stand() {
+    let long = "123456789012345678901234567890";
+    for [cpu, disk, memory, pages, more] in [
+        ["00:00:07", "12", "4096", "0", "4096"],
+        ["1", "2", "3", "4", "5"],
+        [long, long, long, long, long],
+        ["00:00:07", "12", "4096", "0", long],
+        ["1234567890123456", "12", "123456789012345", "0", "1234567890123456"],
+    ] {
+        let used =
+            format!("cpu={cpu},energy=0,fs/disk={disk},mem={memory},pages={pages},vmem={more}");
+        for last in ["", "x", long] {
+            let own = row("70", ["70", "", "1", "", "", "", "", "", ""]);
+            let step = row("70.0", ["70.0", "", "1", "", "", "", "", &used, last]);
+            let (phrases, own) = there_and_back(&[own, step]).unwrap();
+            assert!(phrases[3].contains("\x1a2\x1f\x1c\x1f"), "{used} {phrases:?}");
+            let virtual_memory = if more == memory { "" } else { more };
+            let expected = format!("{cpu},{disk},{memory},{pages},{virtual_memory}\x1f");
+            assert!(own.contains(&expected), "{used} {own:?}");
+        }
+    }
+}

@@ -1,15 +1,13 @@
 //! Writing rows short.
 
-use std::ops::Range;
-
 use steward_common::alike::{behind, same};
 use steward_common::slurm::number::digits;
 use steward_common::slurm::sacct::{DELIMITER, Row};
-use steward_common::slurm::tres::comma;
-use wide::u8x16;
 
 use super::figures::pack;
+use super::line::{FIGURE, Line, put};
 use super::places::{Known, Places, Stretch, Way};
+use super::usage::{Figure, comma_in, usage};
 use super::{ABOVE, FIRST, KEY, LEFT, NONE, OWN, PHRASES, Phrases, ROW, WROTE};
 use crate::archive::raw::Key;
 
@@ -55,32 +53,18 @@ pub fn write<'r>(
     let Scratch { phrases, figures, packed, is_packed } = scratch;
     let before = own.len();
     figures.clear();
-    if lacks_times(bytes, rows.clone(), places) {
-        *is_packed = false;
-        return rows_into(own, None, phrases, bytes, rows, key, places);
-    }
-    if !rows_into(own, Some(figures), phrases, bytes, rows.clone(), key, places) {
-        return false;
-    }
-    *is_packed = pack(figures, packed);
-    if !*is_packed {
+    let written = rows_into(own, Some(figures), phrases, bytes, rows.clone(), key, places);
+    let Some(are_apart) = written else { return false };
+    *is_packed = are_apart && pack(figures, packed);
+    if are_apart && !*is_packed {
         own.truncate(before);
-        return rows_into(own, None, phrases, bytes, rows, key, places);
+        return rows_into(own, None, phrases, bytes, rows, key, places).is_some();
     }
     true
 }
 
-/// Whether the job's own row has a word for the time when it began or ended, as one has that did not
-/// start or still runs. Then its figures cannot be packed, and need not be written to find that out.
-fn lacks_times<'r>(bytes: &[u8], mut rows: impl Iterator<Item = Row<'r>>, places: &Places) -> bool {
-    let Some(first) = rows.next() else { return false };
-    let line = Line::of(bytes, &first);
-    [places.start, places.end]
-        .into_iter()
-        .any(|place| line.at(place).first().is_some_and(u8::is_ascii_alphabetic))
-}
-
-/// Writes the rows, their figures apart if there is a place for them.
+/// Writes the rows, their figures apart if there is a place for them and they may be packed. Whether
+/// they stand apart; `None` if there are no rows.
 fn rows_into<'r>(
     own: &mut Vec<u8>,
     figures: Option<&mut Vec<u8>>,
@@ -89,30 +73,34 @@ fn rows_into<'r>(
     mut rows: impl Iterator<Item = Row<'r>>,
     key: &Key<'_>,
     places: &Places,
-) -> bool {
+) -> Option<bool> {
     phrases.iter_mut().for_each(Vec::clear);
-    let Some(first) = rows.next() else { return false };
-    let own_row = Line::of(bytes, &first);
+    let mut above = rows.next()?;
+    let first = Line::of(bytes, &above);
     let job = Job {
-        start: first.span().start,
-        shown: own_row.at(places.shown),
-        start_time: own_row.at(places.start),
-        given: own_row.at(places.given),
+        start: first.start,
+        shown: first.at(places.shown),
+        start_time: first.at(places.start),
+        given: first.at(places.given),
     };
+    // A job that did not start, or still runs, has a word in the place of a time, which cannot be
+    // packed: so its figures need not be written to find that out.
+    let is_word = |time: &[u8]| time.first().is_some_and(u8::is_ascii_alphabetic);
+    let figures = figures.filter(|_| !is_word(job.start_time) && !is_word(first.at(places.end)));
+    let are_apart = figures.is_some();
     let mut writing = Writing { own, figures, bytes, key, places, job };
-    writing.first(own_row, phrases);
+    writing.first(&first, phrases);
     let [.., steps] = phrases;
     // Steps have the job's number in their ids, if it is the one that the key has.
-    let id = own_row.at(places.id);
+    let id = first.at(places.id);
     let id = (key.job.is_some() && number(id) == key.job.map(i64::from)).then_some(id);
-    let mut above = first;
     for row in rows {
         let step = id.and_then(|id| behind(Line::of(bytes, &row).at(places.id), id));
         let step = step.and_then(|step| step.strip_prefix(b"."));
         writing.step(&row, &above, step.filter(|step| !step.is_empty()), steps);
         above = row;
     }
-    true
+    Some(are_apart)
 }
 
 /// What the job's own row says of what rows of steps repeat.
@@ -137,7 +125,8 @@ struct Writing<'w> {
 
 impl<'w> Writing<'w> {
     /// Writes the job's own row.
-    fn first(&mut self, mut line: Line<'w>, phrases: &mut [Vec<u8>; PHRASES]) {
+    fn first(&mut self, row: &Line<'w>, phrases: &mut [Vec<u8>; PHRASES]) {
+        let mut line = *row;
         for stretch in &self.places.job {
             let end = line.end_of(stretch.last);
             let Some(phrase) = phrases.get_mut(stretch.phrase as usize) else { continue };
@@ -155,12 +144,13 @@ impl<'w> Writing<'w> {
 
     #[inline]
     fn look(&mut self, line: &Line<'w>, end: usize, stretch: &Stretch, phrase: &mut Vec<u8>) {
-        let (text, place) = (line.text(end), stretch.last);
-        if text.is_empty() {
+        let place = stretch.last;
+        let says = |said| number(line.text(end)) == Some(said);
+        if end == line.next {
             phrase.push(DELIMITER);
         } else if self.places.repeats(place) && line.is_left(end, place) {
             mark(phrase, LEFT, 1);
-        } else if self.places.said(self.key, place).is_some_and(|said| number(text) == Some(said)) {
+        } else if self.places.said(self.key, place).is_some_and(says) {
             mark(phrase, KEY, 1);
         } else if stretch.is_own {
             mark(phrase, OWN, 1);
@@ -261,13 +251,7 @@ impl<'w> Writing<'w> {
             Known::Name => step.filter(|step| same(step, text())).map(|_| KEY),
             Known::Used if is_left() => Some(LEFT),
             Known::Used => self.used(line, end).then_some(KEY),
-            Known::Wrote => {
-                let figure = text().strip_prefix(WROTE).filter(|figure| comma(figure).is_none());
-                figure.map(|figure| {
-                    put::<FIGURE>(self.bytes, end - figure.len()..end + 1, self.own(true));
-                    KEY
-                })
-            }
+            Known::Wrote => self.wrote(line, end).then_some(KEY),
         };
         if let Some(found) = found {
             mark(steps, found, 1);
@@ -308,144 +292,18 @@ impl<'w> Writing<'w> {
         }
         true
     }
-}
 
-/// Bytes of fields that are copied together.
-const TOGETHER: usize = 48;
-
-/// Bytes of fields that are compared together.
-const COMPARED: usize = 32;
-
-/// Bytes of a figure that are copied together.
-const FIGURE: usize = 16;
-
-/// A part of a text. Asked for in two steps, of which each is but one comparison.
-#[inline]
-fn part(bytes: &[u8], at: Range<usize>) -> &[u8] {
-    let length = at.end.wrapping_sub(at.start);
-    let part = bytes.get(at.start..).and_then(|rest| rest.get(..length));
-    // A branch, where `unwrap_or_default` would have both outcomes worked out and one chosen.
-    part.unwrap_or_else(nothing)
-}
-
-/// What stands where there is nothing: no row has such places.
-#[cold]
-#[inline(never)]
-fn nothing<'b>() -> &'b [u8] {
-    &[]
-}
-
-/// Appends a part of a text. For as few bytes as most parts have, to copy more than are needed takes
-/// less time than to copy so many.
-#[inline]
-fn put<const FEW: usize>(bytes: &[u8], at: Range<usize>, out: &mut Vec<u8>) {
-    let length = at.end.wrapping_sub(at.start);
-    match bytes.get(at.start..).and_then(<[u8]>::first_chunk::<FEW>) {
-        Some(bytes) if length <= FEW => {
-            let behind = out.len() + length;
-            out.extend_from_slice(bytes);
-            out.truncate(behind);
+    /// Writes the figure of a list, if it is the usual one of what a step wrote.
+    fn wrote(&mut self, line: &Line<'w>, end: usize) -> bool {
+        let list = self.bytes.get(line.next..).unwrap_or_default();
+        let Some(text) = list.strip_prefix(WROTE) else { return false };
+        let Some(length) = (end - line.next).checked_sub(WROTE.len()) else { return false };
+        let figure = Figure { text, length };
+        let is_usual = !figure.has_comma();
+        if is_usual {
+            figure.put(self.own(true));
         }
-        _ => out.extend_from_slice(part(bytes, at)),
-    }
-}
-
-/// Whether so many bytes are the same from two places on.
-#[inline]
-fn is_same(bytes: &[u8], one: usize, other: usize, length: usize) -> bool {
-    let few = |start: usize| bytes.get(start..).and_then(<[u8]>::first_chunk::<COMPARED>);
-    if length <= COMPARED
-        && let (Some(one), Some(other)) = (few(one), few(other))
-    {
-        let ([one, one_more], _) = one.as_chunks() else { return false };
-        let ([other, other_more], _) = other.as_chunks() else { return false };
-        let are_same = |one: &[u8; 16], other: &[u8; 16]| {
-            u8x16::new(*one).simd_eq(u8x16::new(*other)).to_bitmask()
-        };
-        let same = are_same(one, other) | are_same(one_more, other_more) << 16;
-        return same.trailing_ones() as usize >= length;
-    }
-    is_long_same(part(bytes, one..one + length), part(bytes, other..other + length))
-}
-
-/// Not written out for each caller.
-#[inline(never)]
-fn is_long_same(one: &[u8], other: &[u8]) -> bool {
-    same(one, other)
-}
-
-/// A row that is gone through from the front.
-#[derive(Clone, Copy)]
-struct Line<'b> {
-    bytes: &'b [u8],
-    ends: &'b [u32],
-    /// Where the row begins.
-    start: usize,
-    /// Where the next field begins.
-    next: usize,
-}
-
-impl<'b> Line<'b> {
-    #[inline]
-    fn of(bytes: &'b [u8], row: &Row<'b>) -> Line<'b> {
-        let start = row.span().start;
-        Line { bytes, ends: row.ends(), start, next: start }
-    }
-
-    /// Where the field at a place ends.
-    #[inline]
-    fn end_of(&self, place: usize) -> usize {
-        self.ends.get(place).map_or(0, |end| *end as usize)
-    }
-
-    #[inline]
-    fn of_width(self, width: usize) -> Line<'b> {
-        Line { ends: self.ends.get(..width).unwrap_or_default(), ..self }
-    }
-
-    /// Where the fields at a place end, here and in another row.
-    #[inline]
-    fn ends_of(&self, other: &Line<'_>, place: usize) -> (usize, usize) {
-        match (self.ends.get(place), other.ends.get(place)) {
-            (Some(end), Some(other)) => (*end as usize, *other as usize),
-            _ => (0, 0),
-        }
-    }
-
-    /// What the row says at a place.
-    #[inline]
-    fn at(&self, place: Option<usize>) -> &'b [u8] {
-        let Some(place) = place else { return &[] };
-        let start = place.checked_sub(1).map_or(self.start, |before| self.end_of(before) + 1);
-        part(self.bytes, start..self.end_of(place))
-    }
-
-    /// Whether the next field, which is at this place, says the same as the one to its left.
-    #[inline]
-    fn is_left(&self, end: usize, place: usize) -> bool {
-        let start = place.checked_sub(2).map_or(self.start, |before| self.end_of(before) + 1);
-        let length = end.wrapping_sub(self.next);
-        start + length + 1 == self.next && is_same(self.bytes, start, self.next, length)
-    }
-
-    /// What the next fields say up to that end.
-    #[inline]
-    fn text(&self, end: usize) -> &'b [u8] {
-        part(self.bytes, self.next..end)
-    }
-
-    /// Whether the next fields, up to their ends, are the same in two rows. Most are not as long.
-    #[inline]
-    fn is_alike(&self, end: usize, other: &Line<'_>, end_of_other: usize) -> bool {
-        let length = end.wrapping_sub(self.next);
-        length == end_of_other.wrapping_sub(other.next)
-            && is_same(self.bytes, self.next, other.next, length)
-    }
-
-    /// Appends what the next fields say up to that end, with the delimiter behind them.
-    #[inline]
-    fn put(&self, end: usize, out: &mut Vec<u8>) {
-        put::<TOGETHER>(self.bytes, self.next..end + 1, out);
+        is_usual
     }
 }
 
@@ -471,86 +329,5 @@ fn number(text: &[u8]) -> Option<i64> {
 /// What a job was given without what it is billed: that is what its batch step was given.
 pub(super) fn without_billing(given: &[u8]) -> Option<&[u8]> {
     let rest = given.strip_prefix(b"billing=")?;
-    rest.get(comma(rest)? + 1..)
-}
-
-/// A figure of a list, and what follows in the text.
-#[derive(Clone, Copy)]
-struct Figure<'b> {
-    text: &'b [u8],
-    length: usize,
-}
-
-impl<'b> Figure<'b> {
-    /// The figure that begins behind this word, and what follows behind it: it ends at a comma.
-    #[inline]
-    fn behind<const N: usize>(
-        text: &'b [u8],
-        word: &'static [u8; N],
-    ) -> Option<(Figure<'b>, &'b [u8])> {
-        let (head, text) = text.split_first_chunk::<N>()?;
-        let length = if head == word { comma_in(text)? } else { 0 };
-        let rest = text.get(length..)?;
-        (length > 0).then_some((Figure { text, length }, rest))
-    }
-
-    #[inline]
-    fn said(&self) -> &'b [u8] {
-        part(self.text, 0..self.length)
-    }
-
-    #[inline]
-    fn has_comma(&self) -> bool {
-        match commas(self.text) {
-            Some(commas) if self.length <= FIGURE => {
-                (commas.trailing_zeros() as usize) < self.length
-            }
-            _ => far_comma(self.said()).is_some(),
-        }
-    }
-
-    /// Appends it with the comma or the delimiter behind it.
-    #[inline]
-    fn put(&self, out: &mut Vec<u8>) {
-        put::<FIGURE>(self.text, 0..self.length + 1, out);
-    }
-}
-
-/// The figures of a list of what a step used, which is so long and is
-/// `cpu=…,energy=0,fs/disk=…,mem=…,pages=…,vmem=…`; `None` if it is another.
-#[inline]
-fn usage(list: &[u8], length: usize) -> Option<[Figure<'_>; 5]> {
-    let (cpu, rest) = Figure::behind(list, b"cpu=")?;
-    let (disk, rest) = Figure::behind(rest, b",energy=0,fs/disk=")?;
-    let (memory, rest) = Figure::behind(rest, b",mem=")?;
-    let (pages, rest) = Figure::behind(rest, b",pages=")?;
-    let (word, text) = rest.split_first_chunk()?;
-    // If one of them stood behind the end of the list, nothing is left of it here.
-    let length = length.checked_sub(list.len() - text.len())?;
-    let virtual_memory = Figure { text, length };
-    let is_usual = word == b",vmem=" && length > 0 && !virtual_memory.has_comma();
-    is_usual.then_some([cpu, disk, memory, pages, virtual_memory])
-}
-
-/// Where the first comma is. It mostly is near.
-#[inline]
-fn comma_in(text: &[u8]) -> Option<usize> {
-    match commas(text) {
-        Some(commas) if commas != 0 => Some(commas.trailing_zeros() as usize),
-        _ => far_comma(text),
-    }
-}
-
-/// Where commas are in as many bytes as most figures have, the first byte's bit lowest.
-#[inline]
-fn commas(text: &[u8]) -> Option<u32> {
-    let few = text.first_chunk::<FIGURE>()?;
-    Some(u8x16::new(*few).simd_eq(u8x16::splat(b',')).to_bitmask())
-}
-
-/// Not written out for each caller.
-#[cold]
-#[inline(never)]
-fn far_comma(text: &[u8]) -> Option<usize> {
-    comma(text)
+    rest.get(comma_in(rest)? + 1..)
 }
