@@ -43,7 +43,7 @@ impl Levels {
             self.list_before(rows);
         }
         match self.listed.last_mut() {
-            Some(last) if rows % WORD > 0 => *last |= u64::from(there) << (rows % WORD),
+            Some(last) if !rows.is_multiple_of(WORD) => *last |= u64::from(there) << (rows % WORD),
             _ => self.listed.push(u64::from(there)),
         }
     }
@@ -69,7 +69,7 @@ impl Levels {
     fn list_before(&mut self, rows: usize) {
         let word = if self.alike { u64::MAX } else { 0 };
         self.listed.resize(rows / WORD, word);
-        if rows % WORD > 0 {
+        if !rows.is_multiple_of(WORD) {
             self.listed.push(word & !(u64::MAX << (rows % WORD)));
         }
     }
