@@ -53,6 +53,9 @@ impl Block {
     /// Gives all numbers to their columns, and begins anew.
     pub(super) fn settle<'c>(&mut self, columns: impl Iterator<Item = &'c mut Chunk>) {
         let runs = std::mem::take(&mut self.runs);
+        if runs == 0 {
+            return;
+        }
         let there = std::mem::replace(&mut self.there, [0; NUMBERS]);
         for ((column, there), values) in columns.zip(there).zip(self.values.iter()) {
             column.numbers(there, values.get(..runs).unwrap_or_default());
