@@ -39,7 +39,8 @@ impl Block {
     /// Begins the next run.
     #[inline]
     pub(super) fn run(&mut self) -> Run<'_> {
-        let run = self.runs % RUNS;
+        let run = self.runs;
+        debug_assert!(run < RUNS, "a full block is settled");
         self.runs = run + 1;
         Run { block: self, run, column: 0 }
     }

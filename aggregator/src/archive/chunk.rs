@@ -136,8 +136,9 @@ pub(super) struct Chunk {
 
 impl Chunk {
     /// Begins one of about so many rows, whose values may be absent if `nullable`; its range is told
-    /// if `ranged`. What grows step by step touches several times the memory that it needs.
+    /// if they are whole numbers and `ranged`. What grows step by step touches several times the memory that it needs.
     pub(super) fn new(mut values: Values, rows: usize, nullable: bool, ranged: bool) -> Chunk {
+        debug_assert!(!ranged || matches!(values, Values::Wholes(_)), "only theirs is known");
         let levels = nullable.then(Levels::default);
         match &mut values {
             Values::Words(numbers, _) => numbers.reserve(rows),
@@ -206,6 +207,7 @@ impl Chunk {
     /// Adds a number, or a truth, by its bits for each of 64 rows; those that have none have no bit in
     /// `there`. Only the last ones of a page may be fewer.
     pub(super) fn numbers(&mut self, there: u64, bits: &[u64]) {
+        debug_assert!(self.rows.is_multiple_of(WORD), "behind whole blocks");
         let all = u64::MAX.unbounded_shr((WORD - bits.len()) as u32);
         if let Some(levels) = &mut self.levels {
             levels.push_word(self.rows, there, bits.len());

@@ -213,6 +213,7 @@ pub fn kept(batch: &RecordBatch, keep: impl Fn(RunKey) -> bool) -> BooleanArray 
 #[cfg(test)]
 mod tests {
     use parquet::arrow::ArrowWriter;
+    use steward_common::id::JobId;
     use steward_common::job::Run;
     use steward_common::slurm::sacct::{Draft, Field, Layout, Row, row};
     use steward_common::unit::Bytes;
@@ -252,6 +253,49 @@ mod tests {
         writer.write(&batch).unwrap();
         writer.close().unwrap();
         Table::new(file.reopen().unwrap(), file.path()).unwrap()
+    }
+
+    #[test]
+    fn as_many_runs_as_are_put_in_are_read_with_what_each_has_and_lacks() {
+        let directory = tempfile::tempdir().unwrap();
+        let shelf = Directory::new(directory.path());
+        let first = run(1);
+        for count in [1, 63, 64, 65, 128, 200, 16_383, 16_384, 16_385, 16_449] {
+            let mut writer = ProcessedWriter::new(shelf.scratch().unwrap(), 1).unwrap();
+            let expected: Vec<_> = (1..=count)
+                .map(|place: u32| {
+                    let cpus = (place % 3 > 0).then_some(place % 7);
+                    // Of these only a few have one.
+                    (
+                        Some(i64::from(place)),
+                        cpus.map(i64::from),
+                        (place % 99 == 70).then_some(place.into()),
+                    )
+                })
+                .collect();
+            for (job, cpus, elapsed) in &expected {
+                let run = Run {
+                    job: JobId::new(u32::try_from(job.unwrap()).unwrap()).unwrap(),
+                    cpus: cpus.map(|cpus| u32::try_from(cpus).unwrap()),
+                    elapsed: elapsed.map(i64::cast_unsigned),
+                    ..first.clone()
+                };
+                writer.push(&stored(&run)).unwrap();
+            }
+            let file = writer.finish().unwrap();
+            let table = Table::new(file.reopen().unwrap(), file.path()).unwrap();
+            let columns = ["job_id_raw", "alloc_cpus", "elapsed_seconds"];
+            let rows = |column| -> Vec<Option<i64>> {
+                let batches = table.batches(Some(&columns), false).unwrap();
+                batches
+                    .flat_map(|batch| whole(&batch.unwrap(), column).collect::<Vec<_>>())
+                    .collect()
+            };
+            let [jobs, cpus, elapsed] = columns.map(rows);
+            let read: Vec<_> = jobs.into_iter().zip(cpus).zip(elapsed).collect();
+            let expected = expected.into_iter().map(|(job, cpus, elapsed)| ((job, cpus), elapsed));
+            assert!(read.into_iter().eq(expected), "{count} runs");
+        }
     }
 
     #[test]

@@ -209,8 +209,8 @@ impl Columns {
         }
     }
 
-    /// All of them in their order, whole; and what packs them.
-    fn whole(&mut self) -> (impl Iterator<Item = &mut Chunk>, &mut Press) {
+    /// All of them in their order, with the numbers of the last runs; and what packs them.
+    fn settled(&mut self) -> (impl Iterator<Item = &mut Chunk>, &mut Press) {
         let Columns { texts, numbers, block, press } = self;
         block.settle(numbers.iter_mut());
         let (mut texts, mut numbers) = (texts.iter_mut(), numbers.iter_mut());
@@ -298,7 +298,7 @@ impl<W: Write + Send> ProcessedWriter<W> {
             nothing if nothing.is_empty() => new_null_array(&node_usage_type(), rows),
             usage => node_usage(&usage),
         };
-        let (columns, press) = self.columns.whole();
+        let (columns, press) = self.columns.settled();
         Ok(self.groups.pack(columns, press, Some((&self.nested, &usage)))?)
     }
 

@@ -136,6 +136,13 @@ impl<'b> Line<'b> {
         part(self.bytes, self.next..end)
     }
 
+    /// What the next fields say up to that end, and a little of what follows: a figure at their end can be
+    /// taken together with as many bytes as most have, and nobody searches further.
+    #[inline]
+    pub fn beyond(&self, end: usize) -> &'b [u8] {
+        part(self.bytes, self.next..self.bytes.len().min(end + 1 + FIGURE))
+    }
+
     /// Whether the next fields, up to their ends, are the same in two rows. Most are not as long.
     #[inline]
     pub fn is_alike(&self, end: usize, other: &Line<'_>, end_of_other: usize) -> bool {
@@ -174,6 +181,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn of_what_follows_a_field_only_a_little_is_looked_at() {
+        let bytes = vec![b'1'; 100];
+        let line = Line { bytes: &bytes, ends: &[], start: 0, next: 10 };
+        assert_eq!(line.beyond(20).len(), 11 + FIGURE);
+        assert_eq!((line.beyond(90).len(), line.beyond(99).len()), (90, 90));
     }
 
     #[test]

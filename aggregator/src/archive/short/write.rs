@@ -267,7 +267,7 @@ impl<'w> Writing<'w> {
     /// the row do not say. Its own memory is said only if it is another; virtual memory is empty if it
     /// is as much.
     fn used(&mut self, line: &Line<'w>, end: usize) -> bool {
-        let list = self.bytes.get(line.next..).unwrap_or_default();
+        let list = line.beyond(end);
         let Some([used, disk, peak, pages, virtual_memory]) = usage(list, end - line.next) else {
             return false;
         };
@@ -295,7 +295,7 @@ impl<'w> Writing<'w> {
 
     /// Writes the figure of a list, if it is the usual one of what a step wrote.
     fn wrote(&mut self, line: &Line<'w>, end: usize) -> bool {
-        let list = self.bytes.get(line.next..).unwrap_or_default();
+        let list = line.beyond(end);
         let Some(text) = list.strip_prefix(WROTE) else { return false };
         let Some(length) = (end - line.next).checked_sub(WROTE.len()) else { return false };
         let figure = Figure { text, length };

@@ -47,7 +47,7 @@ impl Oddities {
 
     #[inline(never)]
     fn any_time(&mut self, row: &Row<'_>, field: Field) -> Option<Timestamp> {
-        self.read(field, row.time(field)).flatten()
+        self.read(field, Timestamp::from_slurm(row.get(field))).flatten()
     }
 
     #[inline]
