@@ -264,7 +264,7 @@ mod tests {
             let mut writer = ProcessedWriter::new(shelf.scratch().unwrap(), 1).unwrap();
             let expected: Vec<_> = (1..=count)
                 .map(|place: u32| {
-                    let cpus = (place % 3 > 0).then_some(place % 7);
+                    let cpus = (!place.is_multiple_of(3)).then_some(place % 7);
                     // Of these only a few have one.
                     (
                         Some(i64::from(place)),
