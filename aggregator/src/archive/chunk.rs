@@ -136,7 +136,8 @@ pub(super) struct Chunk {
 
 impl Chunk {
     /// Begins one of about so many rows, whose values may be absent if `nullable`; its range is told
-    /// if they are whole numbers and `ranged`. What grows step by step touches several times the memory that it needs.
+    /// if they are whole numbers and `ranged`. What grows step by step touches several times the memory
+    /// that it needs.
     pub(super) fn new(mut values: Values, rows: usize, nullable: bool, ranged: bool) -> Chunk {
         debug_assert!(!ranged || matches!(values, Values::Wholes(_)), "only theirs is known");
         let levels = nullable.then(Levels::default);

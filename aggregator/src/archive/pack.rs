@@ -143,7 +143,7 @@ pub fn differences(numbers: &[i64], out: &mut Vec<u8>) {
         }
         let (here, none) = block.split_at_mut(numbers.len());
         let least = here.iter().copied().min().unwrap_or(0);
-        // What fills up a miniblock takes no room there, whatever it is.
+        // What fills up a miniblock makes none of its numbers wider.
         none.fill(least);
         varint(zigzag(least), out);
         let over = block.map(|difference| difference.wrapping_sub(least).cast_unsigned());
